@@ -33,7 +33,7 @@ ROOM ?=
 ROOMS := $(sort $(filter-out __pycache__,$(notdir $(patsubst %/,%,$(wildcard tests/unit/*/)))) tui)
 TESTS_OF_ROOM = $(and $(filter $(ROOM),$(ROOMS)),$(wildcard tests/unit/$(ROOM)) $(if $(filter tui,$(ROOM)),tests/tui))
 # Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
-FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
+FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2 engines
 # Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
 PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
 # Where the real clients are installed that recording is tried with.
@@ -52,7 +52,7 @@ PARSERS ?= codec salvage sse heads query
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers bench-fleet soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -110,6 +110,7 @@ format: $(DEV) ## rewrite the sources as ruff would have them
 
 docs: $(DEV) ## write docs/formats/ from what the importers declare, man/ from the help, and the sizes of docs/design.md
 	@$(BIN)/python scripts/docs_formats.py
+	@$(BIN)/python scripts/docs_fleet.py
 	@$(BIN)/python scripts/man_pages.py
 	@$(BIN)/python scripts/measure_house.py
 
@@ -122,13 +123,16 @@ bench: $(DEV) ## measure against the floors and write docs/benchmarks.md; ARGS='
 bench-peers: $(DEV) ## measure beside other tools and write docs/benchmarks-peers.md; INSTALL=1 gets them first
 	@$(BIN)/python -m tests.bench.peers --folder '$(PEERS)' $(if $(filter 1,$(INSTALL)),--install) $(ARGS)
 
+bench-fleet: $(DEV) ## make a fleet of captures, add it to a dataset and write docs/benchmarks-fleet.md; CORPUS=DIR for real shapes, ARGS='--sessions 20000'
+	@CTXCTL_CORPUS=$(CORPUS) $(BIN)/python -m tests.bench_fleet $(ARGS)
+
 soak: $(DEV) ## load the recorders and `watch` for ten minutes each and write docs/benchmarks-soak.md; ARGS='proxy --minutes 1'
 	@$(BIN)/python -m tests.soak $(ARGS)
 
 mutate: $(DEV) ## make small changes to the code and list those that no test notices; COUNT=20 SEED=1 ROOM=trace
 	@$(BIN)/python scripts/mutate.py --count $(COUNT) --seed $(SEED) $(if $(ROOM),--room $(ROOM)) $(ARGS)
 
-fuzz: $(DEV) ## damage captures and put them through whole commands; MINUTES=5, CORPUS=DIR, FUZZ_SEED=7 (.fuzz/found keeps findings)
+fuzz: $(DEV) ## damage captures and put them through whole commands; MINUTES=5, CORPUS=DIR, FUZZ_SEED=7 (.fuzz/found keeps findings, .fuzz/tally.json the sums of all runs)
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(FUZZ_SEED) --corpus '$(CORPUS)' $(ARGS)
 
 fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by coverage (atheris, in .venv-fuzz); MINUTES=5 for each
@@ -137,6 +141,7 @@ fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by cove
 		CTXCTL_FUZZ_DIR=.fuzz/starts .venv-fuzz/bin/python -m tests.fuzz.guided $$name .fuzz/corpus/$$name \
 			-max_total_time=$$(( $(MINUTES) * 60 )) -timeout=5 -rss_limit_mb=1024 -max_len=4096 -artifact_prefix=.fuzz/found/$$name- \
 			-print_final_stats=1 $(ARGS) || exit 1; done
+	@$(BIN)/python -m tests.fuzz.tally
 
 goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
 	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)
@@ -146,11 +151,12 @@ lock: $(BIN)/python ## resolve the dependencies anew into the hashed requirement
 	@$(BIN)/uv --version >/dev/null 2>&1 || $(PIP) install --quiet 'uv>=0.9'
 	@$(BIN)/python scripts/lock.py
 
-dist: $(DEV) ## build dist/: the sdist, and the wheel out of it
+dist: $(DEV) ## build dist/: the sdist, the wheel out of it, and that for musl without what has none there
 	@rm -rf dist build && mkdir -p build/sdist
 	@$(BIN)/python -m hatchling build --target sdist --directory dist >&2
 	@tar -xzf dist/*.tar.gz -C build/sdist --strip-components=1
 	@cd build/sdist && '$(abspath $(BIN))/python' -m hatchling build --target wheel --directory '$(abspath dist)' >&2
+	@$(BIN)/python scripts/musl_wheels.py dist/*-none-any.whl >&2
 	@ls -l dist
 
 audit: $(DEV) .venv-audit/.ready ## hold the locked packages against known weaknesses, and list their licences

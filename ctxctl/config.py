@@ -71,6 +71,8 @@ class Settings(msgspec.Struct, frozen=True):
     check: dict[str, Any] = {}
     """What `ctxctl check` holds a session to, by the names of its options with `_` for `-`; bounds are read
     where they are used."""
+    fleet: dict[str, Any] = {}
+    """`dataset`: the folder or URL of the dataset that `ctxctl fleet` is about."""
     files: tuple[str, ...] = ()
     """The files that settings were read from; a later one wins."""
 
@@ -216,6 +218,11 @@ def _check(value: object) -> dict[str, Any]:
     return _fields({name.replace("-", "_"): given for name, given in table.items()}, _CHECK_FIELDS, words)
 
 
+def _fleet(value: object) -> dict[str, Any]:
+    """A table of what `ctxctl fleet` is about."""
+    return _fields(value, {"dataset": _Text}, 'a table such as [fleet] with a line like dataset = "../fleet"')
+
+
 def _fields(value: object, fields: Mapping[str, Any], words: str) -> dict[str, Any]:
     """A table whose entries have these types; where names are wanted, one text is a list of one."""
     table: dict[str, Any] = {}
@@ -273,11 +280,12 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "cache": _cache,
     "lint": _lint,
     "check": _check,
+    "fleet": _fleet,
 }
 """Takes each setting from what was given for it, or raises ValueError with what it must be."""
 _OLD: Final = {"format": "read_as"}
 """Settings by an old name, which is still understood."""
-_TABLES: Final = frozenset(("cache", "check", "keys", "lint", "models"))
+_TABLES: Final = frozenset(("cache", "check", "fleet", "keys", "lint", "models"))
 """Settings that only a file can have."""
 
 

@@ -6,8 +6,11 @@ all installed packages takes milliseconds, and a source tree has none.  A test h
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import Any, Final, NamedTuple
 
 FORMATS: Final = "ctxctl.formats"
@@ -69,18 +72,67 @@ def bundled(group: str, name: str, accept: Callable[[Any], Any]) -> Plugin:
 
 
 def installed(group: str, accept: Callable[[Any], Any]) -> Iterator[Plugin]:
-    """The plug-ins of other packages, in the order of their metadata; reads that of all installed packages.
+    """The plug-ins of other packages, in the order of their metadata; looks at that of all packages.
 
     Args:
         group: Of the entry points.
         accept: Makes of what was loaded what is wanted; raises TypeError for anything else.
     """
+    if not _may_be_installed(group):
+        return
     from importlib.metadata import entry_points
 
     ours = BUNDLED.get(group, {})
     for point in entry_points(group=group):
         if ours.get(point.name) != point.value:
             yield _plugin(point.name, point.value, accept)
+
+
+def _may_be_installed(group: str) -> bool:
+    """Whether another package declares entry points of a group, or may do so where only the standard library
+    can tell: that takes 30 ms to import, a sixth of a command that answers from its cache.
+    """
+    ours = {f"{name}={value}" for name, value in BUNDLED.get(group, {}).items()}
+    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
+        return True
+    try:
+        return any(
+            not _declared(data, group) <= ours
+            for place in sys.path
+            for data in _entry_point_files(place or ".")
+            if group.encode() in data
+        )
+    except OSError:
+        return True
+
+
+def _entry_point_files(place: str) -> Iterator[bytes]:
+    """The `entry_points.txt` of each package in a directory of `sys.path`; raises OSError for an archive."""
+    if place.endswith(".egg"):
+        raise NotADirectoryError(place)
+    try:
+        with os.scandir(place) as entries:
+            packages = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
+    except FileNotFoundError:
+        return
+    for package in packages:
+        try:
+            with open(os.path.join(package, "entry_points.txt"), "rb", buffering=0) as file:
+                yield file.read()
+        except (FileNotFoundError, NotADirectoryError):  # it has none; an old .egg-info is a file by itself
+            continue
+
+
+def _declared(data: bytes, group: str) -> set[str]:
+    """The lines of one group in an `entry_points.txt`, without spaces."""
+    section, found = "", set()
+    for line in data.decode("utf-8", "replace").splitlines():
+        words = "".join(line.split())
+        if words.startswith("["):
+            section = words
+        elif words and words[0] not in "#;" and section == f"[{group}]":
+            found.add(words)
+    return found
 
 
 def _plugin(name: str, value: str, accept: Callable[[Any], Any]) -> Plugin:

@@ -76,7 +76,7 @@ def local(title: str, directory: str | None) -> str:
     root = directory.rstrip("/\\")
     if root not in title or not root:
         return title
-    tool, said = _parted(title)
+    tool, said = parted_title(title)
     changed = _CHANGED_TO.match(said)
     if changed is not None:
         to = next(filter(None, changed.groups()))
@@ -94,7 +94,7 @@ def fitted(name: str, width: int) -> str:
         return name
     if name.startswith("“"):
         return f"{clip(name.removesuffix('”'), width - 1)}”" if width > 2 else clip(name, width)
-    tool, said = _parted(name)
+    tool, said = parted_title(name)
     if not is_path(said):
         return clip(name, width)
     room = width - cells(tool)
@@ -111,7 +111,7 @@ def fitted_call(name: str, width: int) -> str:
 
 def _called(name: str, width: int) -> str:
     """A name without its tool, where that would take much of the room that the name has not."""
-    tool, said = _parted(name)
+    tool, said = parted_title(name)
     share = 2 if is_path(said) else 3
     if not said or cells(name) <= width or cells(tool) * share <= width:
         return name
@@ -191,7 +191,7 @@ def _alike(rows: Sequence[Named], found: Sequence[str]) -> list[list[int]]:
 def _from_difference(whole: Sequence[str], rooms: Sequence[int]) -> list[str]:
     """Names that look the same when cut at one end, cut so that most of them differ."""
     called = [_called(name, room) for name, room in zip(whole, rooms, strict=True)]
-    bare = [_parted(name)[1] or name for name in whole]
+    bare = [parted_title(name)[1] or name for name in whole]
     ways = [
         *([fitted(name, room) for name, room in zip(texts, rooms, strict=True)] for texts in (whole, bare)),
         *(
@@ -228,7 +228,7 @@ def _cut_before(name: str, at: int, width: int) -> str:
 def is_cut_from(cut: str, name: str) -> bool:
     """Whether a name, with or without its tool, may be shown so where there is less room."""
     pieces = cut.split(ELLIPSIS)
-    for whole in (name, _parted(name)[1]):
+    for whole in (name, parted_title(name)[1]):
         at = len(pieces[0]) if whole.startswith(pieces[0]) else -1
         for piece in pieces[1:]:
             found = whole.find(piece, at) if at >= 0 else -1
@@ -317,7 +317,7 @@ def head_ends_with(item: str, end: str) -> bool:
 
 def path_ends_with(title: str, end: str) -> bool:
     """Whether what a title or source says is a path that ends so, whole parts of it."""
-    said = _parted(title)[1]
+    said = parted_title(title)[1]
     return (said == end and " " not in end) or (is_path(said) and said.endswith((f"/{end}", f"\\{end}")))
 
 
@@ -362,7 +362,7 @@ NAMELESS: Final = ItemNames()
 """How items are called of which nothing but titles and ids is at hand."""
 
 
-def _parted(title: str) -> tuple[str, str]:
+def parted_title(title: str) -> tuple[str, str]:
     """The tool with its colon, and what the call is about; titles of other items have no tool."""
     found = _TOOL.match(title)
     return (title[: found.end()], title[found.end() :]) if found is not None else ("", title)

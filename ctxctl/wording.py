@@ -86,6 +86,11 @@ def short(n: int) -> str:
     return f"{sign}{size}"
 
 
+def mean(value: float) -> str:
+    """A mean or a rate: with one digit below a hundred, `12.3`, else whole: `1,204`."""
+    return number(round(value)) if abs(value) >= 100 else f"{value:.1f}".replace("-", MINUS)
+
+
 def signed(n: int, *, brief: bool = False) -> str:
     """With its sign, also a plus: `+946`; 0 is `0`.  `brief` is the form of `short`."""
     text = short(n) if brief else number(n)
@@ -144,7 +149,7 @@ def share(part: float | Decimal, whole: float | Decimal = 1, *, fine: bool = Fal
         part: Of the same unit as `whole`.
         whole: What 100 % is.
         fine: Keep one digit also from ten per cent on: for columns whose shares add up, and for the border
-            that a predicate such as `window>80%` is about.
+            that a query such as `window>80%` is about.
     """
     return _per_cent(part, whole, fine=fine) if whole else NOT_KNOWN
 

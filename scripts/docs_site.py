@@ -56,6 +56,10 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "Calibration": "docs/calibration.md",
         "Four long sessions": "docs/true-window.md",
     },
+    "Many sessions": {
+        "Many captures as one dataset": "docs/fleet.md",
+        "Its tables and questions": "docs/fleet-reference.md",
+    },
     "Checks": {
         "Lint": "docs/lint.md",
         "A gate for recorded sessions": "docs/check.md",

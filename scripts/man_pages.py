@@ -14,7 +14,7 @@ from typing import Any, Final
 from typer.main import get_command
 
 from ctxctl.cli.app import app, whole
-from ctxctl.cli.commands import COMMANDS
+from ctxctl.cli.commands import COMMANDS, words_of
 from ctxctl.cli.examples import EXAMPLES
 
 PAGES: Final = Path(__file__).resolve().parent.parent / "man"
@@ -46,8 +46,14 @@ def pages() -> dict[str, str]:
     """Every page by its file name."""
     found = {"ctxctl.1": _page("ctxctl", _top())}
     for name in COMMANDS:
-        found[f"ctxctl-{name}.1"] = _page(f"ctxctl-{name}", _command(name))
+        page = _called(name)
+        found[f"{page}.1"] = _page(page, _command(name))
     return found
+
+
+def _called(name: str) -> str:
+    """A command's page."""
+    return f"ctxctl-{name.replace(' ', '-')}"
 
 
 def _page(title: str, lines: Iterable[str]) -> str:
@@ -75,7 +81,9 @@ def _top() -> Iterator[str]:
     yield from _records(".SH OPTIONS", group, context)
     yield ".SH COMMANDS"
     for name, command in COMMANDS.items():
-        yield from (".TP", f".BR {_escaped(f'ctxctl-{name}')} (1)", *_text(command.line))
+        if " " in name:
+            continue
+        yield from (".TP", f".BR {_escaped(_called(name))} (1)", *_text(command.line))
     yield from (".SH EXIT STATUS", *_text((group.epilog or "").removeprefix("Exit codes: ")))
     for title, listed in (("FILES", FILES), ("ENVIRONMENT", ENVIRONMENT)):
         yield f".SH {title}"
@@ -87,12 +95,16 @@ def _command(name: str) -> Iterator[str]:
     command = whole(name)
     called = f"ctxctl {name}"
     context = command.make_context(name, [], parent=_group()[1], resilient_parsing=True)
-    yield from _name(f"ctxctl-{name}", COMMANDS[name].line)
+    yield from _name(_called(name), COMMANDS[name].line)
     yield from _usage(called, command, context)
     yield ".SH DESCRIPTION"
     yield from _paragraphs(command.help or "")
     yield from _records(".SH ARGUMENTS", command, context, "argument")
     yield from _records(".SH OPTIONS", command, context)
+    if words := words_of(name):
+        yield ".SH COMMANDS"
+        for word, one in words.items():
+            yield from (".TP", f".BR {_escaped(_called(f'{name} {word}'))} (1)", *_text(one.line))
     yield ".SH EXAMPLES"
     for n, example in enumerate(EXAMPLES[name]):
         if n:

@@ -3,7 +3,8 @@
     wheels.py [PLATFORM…]    all platforms, or those that are named (linux-arm64)
 
 Asks pip for wheels alone, of the locked versions, and prints a table of the packages that have none.  Exits 1
-if there is one that is not in `KNOWN`.  Nothing is installed; what is downloaded goes to a temporary folder.
+if there is one.  What the wheels for musl do not require is not asked for there (`musl_wheels.WITHOUT`).
+Nothing is installed; what is downloaded goes to a temporary folder.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from musl_wheels import WITHOUT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -28,26 +30,25 @@ PLATFORMS = {
     "alpine-x86_64": ["musllinux_1_2_x86_64", "musllinux_1_1_x86_64"],
     "alpine-arm64": ["musllinux_1_2_aarch64", "musllinux_1_1_aarch64"],
 }
-KNOWN = {("google-re2", "alpine-x86_64"), ("google-re2", "alpine-arm64")}
-"""Packages that are known to have no wheel on a platform: there a compiler is needed."""
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 
-def needed() -> list[str]:
-    """The run-time requirements, with their locked versions; not what they need themselves."""
+def needed(platform: str) -> list[str]:
+    """The run-time requirements on a platform, with their locked versions; not what they need themselves."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = {
         canonicalize_name(name): version
         for name, version in PIN.findall((ROOT / "requirements.txt").read_text())
     }
     names = [canonicalize_name(Requirement(one).name) for one in project["dependencies"]]
-    return [f"{name}=={pins[name]}" for name in names]
+    without = WITHOUT if platform.startswith("alpine-") else frozenset()
+    return [f"{name}=={pins[name]}" for name in names if name not in without]
 
 
-def without_wheel(tags: list[str]) -> list[str]:
-    """The requirements that have no wheel with any of these tags."""
+def without_wheel(platform: str) -> list[str]:
+    """The requirements that have no wheel for a platform."""
     missing: list[str] = []
-    asked = needed()
+    asked, tags = needed(platform), PLATFORMS[platform]
     while asked:
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
@@ -69,12 +70,12 @@ def without_wheel(tags: list[str]) -> list[str]:
 def main() -> int:
     """Ask for each platform."""
     new = []
-    print(f"| platform | of {len(needed())} run-time requirements, without a wheel for Python {PYTHON} |")
-    print("|---|---|")
+    print(f"| platform | run-time requirements | of these, without a wheel for Python {PYTHON} |")
+    print("|---|--:|---|")
     for platform in sys.argv[1:] or PLATFORMS:
-        missing = without_wheel(PLATFORMS[platform])
-        print(f"| {platform} | {', '.join(missing) or 'none'} |", flush=True)
-        new += [f"{name} on {platform}" for name in missing if (name, platform) not in KNOWN]
+        missing = without_wheel(platform)
+        print(f"| {platform} | {len(needed(platform))} | {', '.join(missing) or 'none'} |", flush=True)
+        new += [f"{name} on {platform}" for name in missing]
     for one in new:
         print(f"no wheel: {one}", file=sys.stderr)
     return 1 if new else 0

@@ -1,6 +1,6 @@
-"""Where a predicate turns true in one trace, and where two traces of one task part ways.
+"""Where a query turns true in one trace, and where two traces of one task part ways.
 
-A step costs little beside reading it, so every step is asked: what is said holds also of a predicate that
+A step costs little beside reading it, so every step is asked: what is said holds also of a query that
 turns true and false again, of which halving the trace would find any one turn.
 """
 
@@ -30,14 +30,14 @@ KEPT = 10_000
 
 
 class Flip(NamedTuple):
-    """A step at which a predicate turned."""
+    """A step at which a query turned."""
 
     at: Moment
     truth: bool
 
 
-class PredicateTurns:
-    """Where a predicate holds in one thread, and how often it turned."""
+class QueryTurns:
+    """Where a query holds in one thread, and how often it turned."""
 
     def __init__(self, key: ThreadKey) -> None:
         self.key = key
@@ -46,7 +46,7 @@ class PredicateTurns:
         self.first: Step | None = None
         """The first step at which it holds."""
         self.changes: tuple[Change, ...] = ()
-        """The changes of that step of which the predicate holds."""
+        """The changes of that step of which the query holds."""
         self.before: Moment | None = None
         """The step before; None where it holds from the thread's first step on."""
         self.ceilings = Ceilings()
@@ -80,23 +80,23 @@ class PredicateTurns:
 
 def bisect(
     inspector: Inspector, query: Query, book: RateBook | None = None, progress: Progress | None = None
-) -> list[PredicateTurns]:
-    """Ask a predicate at every step of a trace; by thread, in the order in which their first steps end."""
-    found: dict[ThreadKey, PredicateTurns] = {}
+) -> list[QueryTurns]:
+    """Ask a query at every step of a trace; by thread, in the order in which their first steps end."""
+    found: dict[ThreadKey, QueryTurns] = {}
     for stop in steps_where(inspector, query, progress, book=book):
         step = stop.at.step
         key = ThreadKey(step.session, step.thread)
         turned = found.get(key)
         if turned is None:
-            turned = found[key] = PredicateTurns(key)
+            turned = found[key] = QueryTurns(key)
         turned.add(Moment(stop.ordinal, step.turn, step.step), step, stop.held.truth, stop.held.changes)
     return list(found.values())
 
 
 # Two traces -------------------------------------------------------------------------------------------------
 
-Why = Literal["window", "predicate", "step", "turn"]
-"""The windows hold other things; the predicate holds on one side; one side has a step, or a turn, more."""
+Why = Literal["window", "query", "step", "turn"]
+"""The windows hold other things; the query holds on one side; one side has a step, or a turn, more."""
 
 
 class Parting(NamedTuple):
@@ -110,7 +110,7 @@ class Parting(NamedTuple):
     by: By | None
     """How their turns were aligned."""
     holds: bool | None
-    """Of `predicate`: whether it holds in `a`, and so not in `b`."""
+    """Of `query`: whether it holds in `a`, and so not in `b`."""
     items: tuple[ItemDiff, ...]
     """The items that one window has and the other lacks."""
 
@@ -125,7 +125,7 @@ class Parted(NamedTuple):
     alone: int
     """Steps without a partner up to there."""
     undecided: int
-    """Pairs of which nobody can tell whether the predicate holds in both."""
+    """Pairs of which nobody can tell whether the query holds in both."""
     parting: Parting | None
 
 
@@ -144,7 +144,7 @@ def first_parting(
     book: RateBook | None = None,
     progress: Progress | None = None,
 ) -> list[Parted]:
-    """Where two traces of one task first differ: under a predicate, or without one in what a window holds.
+    """Where two traces of one task first differ: under a query, or without one in what a window holds.
 
     Threads and turns are aligned as by `compare_sessions`, the steps of two aligned turns in order.  Windows
     are the same if they hold the same texts, whatever these are called and in whatever order.
@@ -206,7 +206,7 @@ def _in_turn(pair: SeriesPair, turn: AlignedTurns, by: By, asked: bool, count: _
         if UNKNOWN in (first, second):
             count.undecided += 1
         elif first != second:
-            yield _Place("predicate", a, b, by, bool(first))
+            yield _Place("query", a, b, by, bool(first))
             return
 
 

@@ -14,7 +14,7 @@ from ctxctl.analysis.conditions import (
     MaxToolResult,
     NoCompaction,
     NoMisses,
-    Predicate,
+    QueryCondition,
     StablePrefix,
 )
 from ctxctl.analysis.frame_pair import several_sessions
@@ -52,13 +52,14 @@ def check_trace(
         left_out: Told of every step to the last, and says whether it is passed over.
     """
     words = ItemWords(inspector)
-    queries = [(name, text, parse_query(text)) for name, text in _predicates(rules)]
+    queries = [(name, text, parse_query(text)) for name, text in _queries(rules)]
     asked = list(_conditions(rules, words.names(), models))
     if queries:
         book = RateBook(dict(models))
         names = words.names()
         asked += [
-            Predicate(name, text, WhereQuery(inspector, query, book), names) for name, text, query in queries
+            QueryCondition(name, text, WhereQuery(inspector, query, book), names)
+            for name, text, query in queries
         ]
     several = several_sessions(inspector)
     skipped = any(query.asks_skipped for _, _, query in queries)
@@ -75,7 +76,7 @@ def check_trace(
 
 
 def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) -> Iterator[Condition]:
-    """Those that are no predicates."""
+    """Those that are no queries."""
     if rules.max is not None:
         yield MaxSent(rules.max)
     if rules.max_growth is not None:
@@ -92,7 +93,7 @@ def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) 
         yield NoCompaction()
 
 
-def _predicates(rules: CheckRules) -> Iterator[tuple[str, str]]:
-    """Each predicate with the option that it was given by."""
+def _queries(rules: CheckRules) -> Iterator[tuple[str, str]]:
+    """Each query with the option that it was given by."""
     yield from (("never", text) for text in rules.never)
     yield from (("always", text) for text in rules.always)

@@ -333,7 +333,7 @@ class NoCompaction(Condition):
             self.note(None, place, lambda: _UNSEEN)
 
 
-class Predicate(Condition):
+class QueryCondition(Condition):
     """A query of the user's that holds at no request (`never`), or at every one (`always`)."""
 
     which = "first"

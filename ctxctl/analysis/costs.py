@@ -269,6 +269,16 @@ def _break(step: Step, rates: Rates) -> Decimal | None:
     What left the window with the break (all that a compaction took out) is not sent and costs nothing.  The
     bill has the last word: what it has beside the cache is the new tokens first, and only the rest was lost.
     """
+    lost, dearer = broken_tokens(step), write_rate(step.cache, rates)
+    if lost is None or dearer is None or rates.cache_read is None:
+        return None
+    return (dearer - rates.cache_read) * lost / MILLION
+
+
+def broken_tokens(step: Step) -> int | None:
+    """Tokens behind a break of the prefix that could have been read from a cache and were not; None: none, or
+    the bill has no cache figures.
+    """
     cache, ledger = step.cache, step.ledger
     if cache.broken_by is None or cache.possible_prefix is None or cache.reported_cached is None:
         return None
@@ -276,10 +286,7 @@ def _break(step: Step, rates: Rates) -> Decimal | None:
     billed = None if step.usage is None or "simulated" in step.flags else step.usage.reported_input
     if billed is not None:
         lost = min(lost, billed - cache.reported_cached - ledger.new)
-    dearer = write_rate(cache, rates)
-    if lost <= 0 or dearer is None or rates.cache_read is None:
-        return None
-    return (dearer - rates.cache_read) * lost / MILLION
+    return lost if lost > 0 else None
 
 
 def _saved(step: Step, rates: Rates) -> Decimal | None:

@@ -31,7 +31,7 @@ def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes
     """
     with recording() as inputs:
         facts, problems = _facts(path, format_name, words)
-    keep = inputs.steady and lasting(format_name, _asked(words)[0].policy, problems)
+    keep = inputs.settled and lasting(format_name, _asked(words)[0].policy, problems)
     listings = [(*key, digest) for key, digest in inputs.listings.items()]
     return msgspec.msgpack.encode(ReadSession(facts, inputs.files, listings, keep)), keep
 

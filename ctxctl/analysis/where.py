@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook
 
 
-class PredicateHolds(NamedTuple):
+class QueryHolds(NamedTuple):
     """Whether a query holds of a step."""
 
     truth: bool | None
@@ -34,7 +34,7 @@ class WhereStep(NamedTuple):
 
     ordinal: int
     at: StepAt
-    held: PredicateHolds
+    held: QueryHolds
 
 
 class WhereQuery:
@@ -47,13 +47,13 @@ class WhereQuery:
         self._bit = {word: 1 << n for n, word in enumerate(query.words)}
         self._words: dict[Content, int] = {}
 
-    def held(self, one: Walked) -> PredicateHolds:
+    def held(self, one: Walked) -> QueryHolds:
         """Whether the query holds of the next step."""
         query, step = self._query, one.at.step
         around = self._arounds.of(one)
         truth = query.matches_step(step, around)
         if query.about_steps or truth is False:
-            return PredicateHolds(truth)
+            return QueryHolds(truth)
         look = SearchedStep(one)
         fitting: list[Change] = []
         unknown = False
@@ -69,7 +69,7 @@ class WhereQuery:
             if found:
                 fitting.append(change)
             unknown = unknown or found is None
-        return PredicateHolds(True if fitting else None if unknown else False, tuple(fitting))
+        return QueryHolds(True if fitting else None if unknown else False, tuple(fitting))
 
     def _says(self, content: Content | None, word: Word) -> bool | None:
         if content is None:

@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from ctxctl.cli.commands import COMMANDS, Command
+from ctxctl.cli.commands import COMMANDS, Command, words_of
 from ctxctl.cli.examples import example_lines
 from ctxctl.cli.parameters import Argument, Done, Option
 
@@ -28,15 +28,47 @@ class _Commands(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = {
-            name: TyperCommand(name, short_help=command.line, rich_markup_mode=None)
-            for name, command in COMMANDS.items()
-        }
+        self.commands = _listed({name: one for name, one in COMMANDS.items() if " " not in name})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is run or asked for its help, whole."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if name is None else whole(name), rest
+
+
+class _Words(TyperGroup):
+    """A command that has commands: alone, it is its own."""
+
+    def __init__(self, name: str, own: TyperCommand) -> None:
+        super().__init__(
+            name=name, help=own.help, short_help=own.short_help, epilog=own.epilog, params=own.params,
+            callback=own.callback, invoke_without_command=True, rich_markup_mode=None,
+            context_settings=own.context_settings,
+        )  # fmt: skip
+        self.commands = _listed(words_of(name))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is run or asked for its help, whole."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else whole(f"{self.name} {name}"), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is named, or its own."""
+        if ctx.invoked_subcommand is None and not (rest := [*ctx._protected_args, *ctx.args]):
+            return super().invoke(ctx)
+        given = [one.opts[-1] for one in self.params if ctx.params.get(one.name) != one.get_default(ctx)]
+        if given:
+            ctx.fail(f"{given[0]} goes behind the word: ctxctl {self.name} {rest[0]} {given[0]}")
+        self.callback = None
+        return super().invoke(ctx)
+
+
+def _listed(commands: Mapping[str, Command]) -> dict[str, Any]:
+    """Commands as a list of them shows them; nothing is imported."""
+    return {
+        name: TyperCommand(name, short_help=command.line, rich_markup_mode=None)
+        for name, command in commands.items()
+    }
 
 
 app = typer.Typer(
@@ -77,10 +109,12 @@ def whole(name: str) -> Any:
     command = COMMANDS[name]
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     examples = "\b\n" + "\n".join(example_lines(name))  # \b: lines stay as they are
-    alone.command(name, short_help=command.line, epilog=examples, context_settings=_settings(command))(
+    word = name.rpartition(" ")[2]
+    alone.command(word, short_help=command.line, epilog=examples, context_settings=_settings(command))(
         declared(command.function())
     )
-    return get_command(alone)
+    own = get_command(alone)
+    return _Words(name, own) if words_of(name) and isinstance(own, TyperCommand) else own
 
 
 def _settings(command: Command) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``ctxctl bisect``: where a predicate turns true, or where two traces diverge."""
+"""``ctxctl bisect``: where a query turns true, or where two traces diverge."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from ctxctl.cli.parameters import Argument, Done
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ctxctl.analysis.bisect import Parted
     from ctxctl.cli.run import Run
     from ctxctl.engine.query import Query
+    from ctxctl.item_names import ItemNames
     from ctxctl.session import Inspector
 
 Arguments = Annotated[
     list[str],
     Argument(
-        metavar="[TRACE] [TRACE] [PREDICATE]",
-        help="A trace and a predicate (in quotes), or two traces with or without a predicate. A"
-        " predicate alone is asked of the newest session of the current directory.",
+        metavar="[TRACE] [TRACE] [QUERY]",
+        help="A trace and a query (in quotes), or two traces with or without a query. A"
+        " query alone searches the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
     ),
@@ -33,7 +35,7 @@ def bisect(
     options: opt.CommonOptions,
     arguments: Arguments,
 ) -> None:
-    """Find the first step where a predicate holds, or where two traces of the same task differ.
+    """Find the first step that matches a query, or where two traces of the same task differ.
 
     Exits 0 if there is such a step, 1 if there is none.
     """
@@ -42,10 +44,10 @@ def bisect(
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import Exit
 
-    traces, predicate = _traces_and_predicate(arguments)
-    query = query_of(predicate) if predicate is not None else None
+    traces, text = _traces_and_query(arguments)
+    query = query_of(text) if text is not None else None
     run = begin(options)
-    one = "`ctxctl find {} PREDICATE` asks one turn"
+    one = "`ctxctl find {} QUERY` asks one turn"
     two = "`ctxctl diff` compares two frames: ctxctl diff one.jsonl@3 two.jsonl@3"
     traces = [whole_trace(trace, one if len(traces) == 1 else two) for trace in traces or [newest_here(run)]]
     with ExitStack() as stack:
@@ -76,19 +78,19 @@ def _check_values(inspectors: Sequence[Inspector], query: Query, run: Run) -> No
         raise unknown_error(unknown)
 
 
-def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """The traces and the predicate; an argument alone, or the second of two, is a trace if it is a file."""
+def _traces_and_query(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """The traces and the query; an argument alone, or the second of two, is a trace if it is a file."""
     from ctxctl.errors import UsageError
 
     hint = "ctxctl bisect run.jsonl 'window > 80%', or ctxctl bisect one.jsonl two.jsonl"
     if len(arguments) == 1 and not os.path.exists(arguments[0]):
         return [], arguments[0]
     if len(arguments) == 1:
-        raise UsageError("no-predicate", f"only {arguments[0]!r}: what to look for is missing", hint=hint)
+        raise UsageError("no-query", f"only {arguments[0]!r}: what to look for is missing", hint=hint)
     if len(arguments) > 3:
         raise UsageError(
-            "bad-predicate", f"{len(arguments)} arguments: two traces and one predicate at most",
-            hint=f"write the predicate in quotes: {hint}",
+            "bad-query", f"{len(arguments)} arguments: two traces and one query at most",
+            hint=f"write the query in quotes: {hint}",
         )  # fmt: skip
     if len(arguments) == 3:
         return list(arguments[:2]), arguments[2]
@@ -98,7 +100,7 @@ def _traces_and_predicate(arguments: Sequence[str]) -> tuple[list[str], str | No
 
 
 def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str | None) -> bool:
-    """One trace; whether the predicate holds somewhere."""
+    """One trace; whether the query holds somewhere."""
     from ctxctl.analysis.bisect import bisect
     from ctxctl.analysis.frame_pair import several_sessions
     from ctxctl.cli.run import header
@@ -119,7 +121,7 @@ def _bisect_one_trace(inspector: Inspector, query: Query, run: Run, thread: str 
         for turned in found:
             out.json(turned_json(turned, name, str(query)))
         return any(turned.first is not None for turned in found)
-    out.lines(labelled("predicate", visible(str(query)), out.width, tab=11))
+    out.lines(labelled("query", visible(str(query)), out.width, tab=11))
     out.lines(labelled("under", one_line(header(inspector)), out.width, tab=11))
     several, ids = several_sessions(inspector), run.options.ids
     for turned in found:
@@ -147,7 +149,7 @@ def _bisect_two_traces(
     from ctxctl.tokens.catalogue.rates import RateBook
 
     out, names = run.out, [base_name(inspector.name) for inspector in inspectors]
-    predicate = None if query is None else str(query)
+    text = None if query is None else str(query)
     one, two = inspectors
     found = first_parting(one, two, query, RateBook(run.settings.models), out.progressed)
     if thread is not None:
@@ -157,10 +159,10 @@ def _bisect_two_traces(
         for inspector in inspectors:
             out.json(jsonout.trace(header(inspector, thread=thread)))
         for parted in found:
-            out.json(parted_json(parted, names, predicate))
+            out.json(parted_json(parted, names, text))
         return differs
-    if predicate is not None:
-        out.lines(labelled("predicate", visible(predicate), out.width, tab=11))
+    if text is not None:
+        out.lines(labelled("query", visible(text), out.width, tab=11))
     paths = [inspector.name for inspector in inspectors]
     out.lines(labelled("a", pasted(paths[0]), out.width, tab=11))
     out.lines(labelled("b", pasted(paths[1]), out.width, tab=11))
@@ -168,5 +170,19 @@ def _bisect_two_traces(
     out.lines(labelled("under", "; ".join(under), out.width, tab=11))
     several = [several_sessions(inspector) for inspector in inspectors]
     for parted in found:
-        out.lines(["", *parted_lines(parted, paths, several, predicate, out.width, out.paint)])
+        called = _called(parted, one, two, ids=run.options.ids)
+        out.lines(["", *parted_lines(parted, paths, several, text, out.width, out.paint, called)])
     return differs
+
+
+def _called(parted: Parted, one: Inspector, two: Inspector, *, ids: bool) -> tuple[ItemNames, ItemNames]:
+    """How the items at which two threads part are called, on either side."""
+    from ctxctl.item_names import NAMELESS
+    from ctxctl.session.item_words import names_at
+
+    at = parted.parting
+    a, b = (None, None) if at is None else (at.ordinal_a, at.ordinal_b)
+    return (
+        NAMELESS if a is None else names_at(one, a, ids=ids),
+        NAMELESS if b is None else names_at(two, b, ids=ids),
+    )

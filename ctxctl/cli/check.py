@@ -64,11 +64,11 @@ NoMisses = Annotated[
 NoCompaction = Annotated[bool, Option("--no-compaction", help="No compaction may take place.")]
 Never = Annotated[
     list[str] | None,
-    Option("--never", metavar="PREDICATE", help="No request may match this (docs/search.md). Repeatable."),
+    Option("--never", metavar="QUERY", help="No request may match this (docs/search.md). Repeatable."),
 ]
 Always = Annotated[
     list[str] | None,
-    Option("--always", metavar="PREDICATE", help="Every request must match this. Repeatable."),
+    Option("--always", metavar="QUERY", help="Every request must match this. Repeatable."),
 ]
 AllowUnknown = Annotated[
     bool,
@@ -139,7 +139,7 @@ def check(
     allowed = allow_unknown or bool(own.get("allow_unknown"))
     found = _Found()
     _check_all(traces or [newest_here(run)], rules, run, found)
-    _tell(found.checked, run, allow_unknown=allowed, quiet=options.quiet, github=github, junit=junit)
+    tell_checked(found.checked, run, allow_unknown=allowed, quiet=options.quiet, github=github, junit=junit)
     results = [result for one in found.checked for result in one.results]
     failed = not all(passes(result, allow_unknown=allowed) for result in results)
     raise Done(max(found.code, Exit.FINDINGS if failed else Exit.OK))
@@ -157,7 +157,7 @@ class _Found:
 def _rules(given: dict[str, Any], own: dict[str, Any]) -> CheckRules:
     """The conditions of the command line, and those of the settings that it does not name.
 
-    Predicates are held together.  Raises UsageError (`bad-condition`, `bad-query`).
+    Queries are held together.  Raises UsageError (`bad-condition`, `bad-query`).
     """
     from ctxctl.cli.selection import query_of
     from ctxctl.model.checks import CheckRules
@@ -237,11 +237,11 @@ def _check_trace(trace: str, rules: CheckRules, run: Run, found: _Found) -> Chec
         return CheckedTrace(trace, results[0].steps, results, inspector.format != "native")
 
 
-def _tell(
+def tell_checked(
     checked: Sequence[CheckedTrace], run: Run, *, allow_unknown: bool, quiet: bool, github: bool,
-    junit: str | None,
+    junit: str | None, what: str = "request",
 ) -> None:  # fmt: skip
-    """Print what came of it, and write the report that is asked for."""
+    """Print what came of it, and write the report that is asked for; `what` was looked at."""
     from ctxctl.cli.output import destination
     from ctxctl.report import check as report
     from ctxctl.report import gates
@@ -256,7 +256,7 @@ def _tell(
         out.lines(
             report.check_lines(
                 checked, out.width, out.paint, allow_unknown=allow_unknown, everything=run.everything,
-                quiet=quiet,
+                quiet=quiet, what=what,
             )
         )  # fmt: skip
         if github:

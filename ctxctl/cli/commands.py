@@ -1,8 +1,11 @@
-"""The commands by name: where each is, and its line in the list of all; one is imported when it is run."""
+"""The commands by name: where each is, and its line in the list of all; one is imported when it is run.
+
+A name of two words is a command of the group that the first word is; that one is a command of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Final, NamedTuple
 
@@ -32,8 +35,8 @@ COMMANDS: Final = {
     "diff": Command("diff:diff", "Compare two frames: what entered, what left."),
     "show": Command("show:show", "Show one frame: stages, items, assembled text."),
     "blame": Command("blame:blame", "Which item each part of the text is from, and since when."),
-    "find": Command("find:find", "Find the steps where a predicate holds."),
-    "bisect": Command("bisect:bisect", "Find where a predicate becomes true, or two traces diverge."),
+    "find": Command("find:find", "Find the steps that match a query."),
+    "bisect": Command("bisect:bisect", "Find where a query first matches, or two traces diverge."),
     "log": Command("log:log", "The history of an item, step by step."),
     "why": Command("why:why", "Why an item is, or is not, in a window."),
     "compactions": Command("compactions:compactions", "What compactions removed, and what is lost."),
@@ -48,7 +51,32 @@ COMMANDS: Final = {
     "policies": Command("policies:policies", "The policies that a session can be replayed under."),
     "calibrate": Command("calibrate:calibrate", "Fit token counts to what providers billed."),
     "learn": Command("learn:learn", "Complete a client's logs from recordings of it."),
+    "fleet": Command(
+        "dataset.overview:fleet", "Many captures as one dataset: what it holds, and questions to it."
+    ),
+    "fleet add": Command("dataset.add:add", "Read captures into a dataset; unchanged ones are not read."),
+    "fleet status": Command("dataset.keep:status", "What a dataset is made of: version, rows, files, bytes."),
+    "fleet files": Command("dataset.keep:files", "The files of a table that count, for other engines."),
+    "fleet compact": Command("dataset.keep:compact", "Join small files of a dataset into larger ones."),
+    "fleet vacuum": Command("dataset.keep:vacuum", "Remove files of a dataset that count no more."),
+    "fleet forget": Command("dataset.keep:forget", "Remove sessions from a dataset for good."),
+    "fleet ask": Command("dataset.ask:ask", "Ask a dataset a question by name, or by SQL."),
+    "fleet diff": Command("dataset.diff:diff", "Compare two groups of sessions: versions, weeks, prompts."),
+    "fleet check": Command("dataset.check:check", "Hold a dataset to rules: what got worse; for CI."),
+    "fleet report": Command("dataset.report:report", "One HTML page on a dataset."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
     "cache": Command("cache:cache", "Show, prune or clear what is kept between runs."),
 }
 """In the order of the help."""
+
+
+def words_of(group: str) -> dict[str, Command]:
+    """The commands of a group, by their second word."""
+    return {name.partition(" ")[2]: one for name, one in COMMANDS.items() if name.startswith(f"{group} ")}
+
+
+def named_words(arguments: Sequence[str]) -> int:
+    """How many words of a command line name its command: 0, 1 or 2."""
+    if " ".join(arguments[:2]) in COMMANDS:
+        return min(len(arguments), 2)
+    return int(bool(arguments) and arguments[0] in COMMANDS)

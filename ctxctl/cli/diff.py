@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.run import Run
-    from ctxctl.model.sessions import SessionDiff
+    from ctxctl.item_names import ItemNames
+    from ctxctl.model.sessions import SessionDiff, TurnPair
     from ctxctl.report.compare import Comparison
     from ctxctl.session import Inspector
     from ctxctl.session.naming import NamedPlace
@@ -239,16 +240,27 @@ def _whole_sessions(
 
 def _sessions_plain(found: SessionDiff, sides: Sequence[Inspector], run: Run, *, stat: bool) -> None:
     from ctxctl.cli.run import header
-    from ctxctl.report.heading import base_name, one_line
+    from ctxctl.item_names import NAMELESS
+    from ctxctl.report.heading import one_line, told_apart
     from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
+    from ctxctl.session.item_words import names_at
 
     out = run.out
-    names = [base_name(inspector.name) for inspector in sides]
+    ids = run.options.ids
+
+    def called(pair: TurnPair) -> tuple[ItemNames, ItemNames]:
+        a, b = (
+            NAMELESS if side is None else names_at(inspector, side.ordinal, ids=ids)
+            for inspector, side in zip(sides, (pair.a, pair.b), strict=True)
+        )
+        return a, b
+
+    names = told_apart([inspector.name for inspector in sides])
     under = "; ".join(dict.fromkeys(one_line(header(inspector)) for inspector in sides))
     out.lines(head_lines(found, names, under, out.width))
     out.lines(stat_lines(found, out.width, out.paint))
     if not stat:
-        out.lines(turn_lines(found, out.width, out.paint, everything=run.everything))
+        out.lines(turn_lines(found, out.width, out.paint, called, everything=run.everything))
 
 
 def _sessions_json(found: SessionDiff, sides: Sequence[Inspector], run: Run, *, items: bool) -> None:

@@ -119,6 +119,52 @@ EXAMPLES: Final = {
         ("ctxctl learn bodies", "from a dump of a client's requests"),
         ("ctxctl learn", "what has been learned"),
     ),
+    "fleet": _of(
+        ("ctxctl fleet --dataset fleet", "what a dataset holds; the UI on a terminal"),
+        ("ctxctl fleet --dataset fleet --json", "the same as JSON"),
+    ),
+    "fleet add": _of(
+        ("ctxctl fleet add ~/.claude/projects --to dataset", "what is new, or has changed"),
+        ("ctxctl fleet add sessions --to dataset --label team=search", "labels to ask by"),
+    ),
+    "fleet status": _of(
+        ("ctxctl fleet status --dataset fleet", "rows, files and bytes of each table"),
+        ("ctxctl fleet status --dataset fleet --json", "the same as JSON"),
+    ),
+    "fleet files": _of(
+        ("ctxctl fleet files stays --dataset fleet", "for another engine to read"),
+        ("ctxctl fleet files steps --dataset fleet --version 1", "as of an earlier commit"),
+    ),
+    "fleet compact": _of(
+        ("ctxctl fleet compact --dataset fleet", "fewer, larger files"),
+        ("ctxctl fleet compact --dataset fleet --json", "what it did, as JSON"),
+    ),
+    "fleet vacuum": _of(
+        ("ctxctl fleet vacuum --dataset fleet", "files that count no more, after an hour"),
+        ("ctxctl fleet vacuum --dataset fleet --grace 7d", "after a week"),
+    ),
+    "fleet forget": _of(
+        ("ctxctl fleet forget --where \"project = 'shop'\" --dataset fleet", "a project, for good"),
+        ("ctxctl fleet forget --before 90d --dataset fleet", "retention"),
+    ),
+    "fleet ask": _of(
+        ("ctxctl fleet ask", "the questions by name"),
+        ("ctxctl fleet ask servers --dataset fleet", "which MCP server costs most, and since when"),
+        ("ctxctl fleet ask cost --dataset fleet --since 30d --csv", "the last month's costs as CSV"),
+        ("ctxctl fleet ask --dataset fleet --sql - < own.sql", "SQL of your own"),
+    ),
+    "fleet diff": _of(
+        ("ctxctl fleet diff 2026-01 2026-02 --dataset fleet", "two months"),
+        ("ctxctl fleet diff client_version=2.0.1 client_version=2.1.0 --dataset fleet", "two versions"),
+    ),
+    "fleet check": _of(
+        ("ctxctl fleet check rules.toml --dataset fleet", "does everything hold?"),
+        ("ctxctl fleet check rules.toml --dataset fleet --junit report.xml", "with a report for CI"),
+    ),
+    "fleet report": _of(
+        ("ctxctl fleet report --dataset fleet -o fleet.html", "one page to hand round"),
+        ("ctxctl fleet report --dataset fleet --since 30d -o month.html", "of the last month"),
+    ),
     "models": _of(
         ("ctxctl models claude-sonnet-4-5", "its window, limits and prices"),
         ("ctxctl models --provider openai", "all of one provider"),

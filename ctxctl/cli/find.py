@@ -1,4 +1,4 @@
-"""``ctxctl find``: the steps at which a predicate holds, in one trace or in many."""
+"""``ctxctl find``: the steps at which a query holds, in one trace or in many."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Arguments = Annotated[
     list[str],
     Argument(
-        metavar="[TRACE[@TURN]...] PREDICATE",
-        help="Traces, turns of them (run.jsonl@3) or directories of traces, then the predicate, in quotes"
+        metavar="[TRACE[@TURN]...] QUERY",
+        help="Traces, turns of them (run.jsonl@3) or directories of traces, then the query, in quotes"
         " (docs/search.md). Without a trace: the newest session of the current directory.",
         autocompletion=opt.complete_files,
         show_default=False,
@@ -40,21 +40,21 @@ def find(
     first: First = False,
     count: Count = False,
 ) -> None:
-    """Find the steps where a predicate holds. Exit 0 if there are any, 1 if there are none."""
+    """Find the steps that match a query. Exit 0 if there are any, 1 if there are none."""
     from ctxctl.cli.output import complain
     from ctxctl.cli.run import begin
     from ctxctl.cli.selection import query_of, split_trace
     from ctxctl.cli.sessions import newest_here
     from ctxctl.errors import CtxctlError, Exit, UsageError
 
-    *traces, predicate = arguments
-    if not traces and os.path.exists(split_trace(predicate).trace):
+    *traces, text = arguments
+    if not traces and os.path.exists(split_trace(text).trace):
         raise UsageError(
-            "no-predicate",
-            f"only {predicate!r}: a trace or a predicate is missing",
-            hint="write both, the predicate in quotes: ctxctl find run.jsonl 'window > 80%'",
+            "no-query",
+            f"only {text!r}: a trace or a query is missing",
+            hint="write both, the query in quotes: ctxctl find run.jsonl 'window > 80%'",
         )
-    query = query_of(predicate)
+    query = query_of(text)
     run = begin(options)
     traces = traces or [newest_here(run)]
     wish = FindOptions(options.thread, first, count, len(traces) > 1)

@@ -1,4 +1,4 @@
-"""``ctxctl find DIR``: the steps of all captures of a directory at which a predicate holds."""
+"""``ctxctl find DIR``: the steps of all captures of a directory at which a query holds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_KEPT: Final = 1 << 20
 
 class _Words(msgspec.Struct, frozen=True, array_like=True):
     settings: Settings
-    predicate: str
+    query: str
     json: bool
     everything: bool
     ids: bool
@@ -149,4 +149,4 @@ def _asked(words: bytes) -> tuple[_Words, Query]:
     from ctxctl.engine.query import parse_query
 
     asked = msgspec.msgpack.decode(words, type=_Words)
-    return asked, parse_query(asked.predicate)
+    return asked, parse_query(asked.query)

@@ -1,4 +1,4 @@
-"""The steps of one trace at which a predicate holds, as ``ctxctl find`` prints them."""
+"""The steps of one trace at which a query holds, as ``ctxctl find`` prints them."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _as_live(made: ListedSession, one: ListedSession) -> ListedSession:
     return replace(made, live=one.live)
 
 
-def moment_since(text: str, now: float) -> float:
+def moment_since(text: str, now: float, flag: str = "--since") -> float:
     """Seconds since the epoch of `2d` ago, or of the beginning of a day, in this machine's time.
 
     Raises UsageError (`bad-time`).
@@ -175,5 +175,5 @@ def moment_since(text: str, now: float) -> float:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError):
         raise UsageError(
-            "bad-time", f"--since {text}: not a time", hint="for example 2d, 12h, 30m or 2026-11-01"
+            "bad-time", f"{flag} {text}: not a time", hint="for example 2d, 12h, 30m or 2026-11-01"
         ) from None

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ctxctl.cli.commands import COMMANDS
+from ctxctl.cli.commands import named_words
 from ctxctl.cli.ordinary import ordinary
 from ctxctl.cli.parameters import Done
 from ctxctl.cli.selection import shielded
@@ -133,9 +133,16 @@ def _misused(error: Any, arguments: Sequence[str]) -> int:
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         note(context.get_help())
         return Exit.USAGE
-    known = arguments[:1] if arguments and arguments[0] in COMMANDS else []
+    known = arguments[: named_words(arguments)]
     path = context.command_path if context is not None else " ".join(["ctxctl", *known])
-    complain(str(error.format_message()), f"`{path} --help` lists what there is")
+    hint = f"`{path} --help` lists what there is"
+    if arguments and not known and context is not None and os.path.exists(arguments[0]):
+        from shlex import quote
+
+        from ctxctl.text import visible
+
+        hint = f"to open it: ctxctl replay {quote(visible(arguments[0]))}"
+    complain(str(error.format_message()), hint)
     return Exit.USAGE
 
 

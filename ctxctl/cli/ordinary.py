@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
-from ctxctl.cli.commands import COMMANDS
+from ctxctl.cli.commands import COMMANDS, named_words
 from ctxctl.cli.parameters import Argument, Option
 
 _FLAGS = (bool, bool | None)
@@ -23,15 +23,15 @@ _LISTS = (list[str], list[str] | None)
 
 def ordinary(arguments: Sequence[str]) -> Callable[[], None] | None:
     """The call that a command line stands for; None where Typer is to read it."""
-    name = arguments[0] if arguments else ""
-    command = COMMANDS.get(name)
+    words = named_words(arguments)
+    command = COMMANDS.get(" ".join(arguments[:words]))
     if command is None or not command.interspersed or os.environ.get("_CTXCTL_COMPLETE"):
         return None
     if "--help" in arguments or "-h" in arguments:
         return None  # before the command is imported
     function = command.function()
     parameters = inspect.signature(function, eval_str=True).parameters
-    given = _given(arguments[1:], parameters)
+    given = _given(arguments[words:], parameters)
     return None if given is None else partial(function, **given)
 
 

@@ -68,9 +68,7 @@ Place = Annotated[
 Steps = Annotated[bool, Option("--steps", help="Show each step with its changes, not only each turn.")]
 Where = Annotated[
     str | None,
-    Option(
-        "--where", metavar="PREDICATE", help="Show only steps where this predicate holds (docs/search.md)."
-    ),
+    Option("--where", metavar="QUERY", help="Show only steps that match this query (docs/search.md)."),
 ]
 
 

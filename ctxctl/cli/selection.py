@@ -1,4 +1,4 @@
-"""What of a trace a command line selects: a frame, turns, a thread, or the steps that a predicate fits.
+"""What of a trace a command line selects: a frame, turns, a thread, or the steps that a query fits.
 
 `shielded` keeps apart from options what looks like one: ``-@3``, of standard input, and ``-has:x``.
 """
@@ -157,14 +157,14 @@ def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Place]) -
 _SHIELD = "\0"
 """In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
 _TAKE_FRAMES = ("show", "diff", "blame", "why", "replay", "cost", "compactions", "export", "lint", "log")
-_TAKE_PREDICATES = ("find", "bisect")
+_TAKE_QUERIES = ("find", "bisect")
 
 
 def shielded(arguments: Sequence[str]) -> list[str]:
-    """The arguments of a command line, in which frames of standard input and predicates that begin with a
+    """The arguments of a command line, in which frames of standard input and queries that begin with a
     minus can be told from options.
     """
-    if arguments and arguments[0] in _TAKE_PREDICATES:
+    if arguments and arguments[0] in _TAKE_QUERIES:
         return [_SHIELD + argument if _negates(argument) else argument for argument in arguments]
     if not arguments or arguments[0] not in _TAKE_FRAMES:
         return list(arguments)
@@ -172,7 +172,7 @@ def shielded(arguments: Sequence[str]) -> list[str]:
 
 
 def _negates(argument: str) -> bool:
-    """Whether it is a predicate such as ``-has:x``, and no option: those have two dashes, but for ``-h``."""
+    """Whether it is a query such as ``-has:x``, and no option: those have two dashes, but for ``-h``."""
     return len(argument) > 2 and argument[0] == "-" and argument[1] != "-"
 
 
@@ -221,7 +221,7 @@ _SHOWN = 60
 
 
 def query_of(text: str) -> Query:
-    """The predicate; a mistake in it is shown in its place, and raised as UsageError("bad-query")."""
+    """The query; a mistake in it is shown in its place, and raised as UsageError("bad-query")."""
     from ctxctl.cli.output import note
     from ctxctl.engine.query import QueryError, parse_query
     from ctxctl.text import cells, visible
@@ -237,7 +237,7 @@ def query_of(text: str) -> Query:
 
 
 def price_book(query: Query, run: Run) -> RateBook | None:
-    """Where prices are from; None if the predicate does not speak of money."""
+    """Where prices are from; None if the query does not speak of money."""
     if not query.asks_cost:
         return None
     from ctxctl.tokens.catalogue.rates import RateBook
@@ -253,7 +253,7 @@ def where_query(text: str | None, *, alone: bool) -> Query | None:
         return None
     if not alone:
         raise UsageError(
-            "bad-predicate",
+            "where-and-compare",
             "--where and --compare do not go together",
             hint="`ctxctl find` takes --policy, --model and the like: ask both sides one after the other",
         )
@@ -277,7 +277,7 @@ class SelectedResults:
 
     @property
     def where(self) -> Narrowed | None:
-        """How many steps were shown so far; None without a predicate."""
+        """How many steps were shown so far; None without a query."""
         from ctxctl.report.find import Narrowed
 
         if self._query is None:

@@ -7,6 +7,9 @@ from typing import Annotated
 from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Option
 
+WhatIf = Annotated[
+    bool, Option("--what-if", help="Look for what would keep it in a long session too; takes a while.")
+]
 NoWhatIf = Annotated[
     bool,
     Option(
@@ -20,7 +23,7 @@ All = Annotated[bool, Option("--all", help="List every change in the item's hist
 
 @opt.takes(
     opt.PAGED,
-    "everything ids no_what_if turn thread",
+    "everything ids what_if no_what_if turn thread",
     opt.COUNTED,
     opt.READ,
     everything=All,
@@ -32,6 +35,7 @@ def why(
     options: opt.CommonOptions,
     frame: opt.FrameArg = None,
     item: opt.ItemArg = None,
+    what_if: WhatIf = False,
     no_what_if: NoWhatIf = False,
 ) -> None:
     """Explain why an item is, or is not, in a window: the recorded decisions, and what would keep it."""
@@ -59,15 +63,17 @@ def why(
         if not options.json:
             named = header(inspector)
             out.lines([out.paint("dim", f"{visible(named.trace)}: {one_line(named)}")])
-            out.lines(why_lines(found, out.width, out.paint, names_at(inspector, ordinal)))
+            out.lines(why_lines(found, out.width, out.paint, names_at(inspector, ordinal), ids=options.ids))
             out.flush()
         supposed = None
         if not no_what_if:
             from ctxctl.analysis.why.supposing import supposed_outcomes
 
-            supposed = supposed_outcomes(inspector, found, run.settings.models, progress=out.progressed)
+            supposed = supposed_outcomes(
+                inspector, found, run.settings.models, progress=out.progressed, however_long=what_if
+            )
         if options.json:
             out.json(jsonout.trace(header(inspector)))
             out.json(to_json(found, supposed))
         elif supposed is not None:
-            out.lines(what_if_lines(supposed, out.width, out.paint))
+            out.lines(what_if_lines(supposed, out.width, out.paint, ids=options.ids))

@@ -182,7 +182,7 @@ def answered(data: bytes) -> bytes:
             work = loaded(piece.work)
             made = Answer(*work(os.fsdecode(piece.path), piece.format, piece.words, piece.more))
             ends = _ends(piece.path)
-        keep = made.keep and inputs.steady and bool(inputs.files) and inputs.unchanged()
+        keep = made.keep and inputs.settled and bool(inputs.files) and inputs.unchanged()
         listings = [(*key, digest) for key, digest in inputs.listings.items()]
         done = _Done(_Kept(made.data, inputs.files, listings, ends), keep)
     except CtxctlError as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from ctxctl.ingest.declaration import Format
     from ctxctl.ingest.folder import Folder
     from ctxctl.model.problem import Problem
 
@@ -17,6 +18,8 @@ NATIVE: Final = "native"
 """The format of a trace of our own."""
 _APART: Final = "claude-code"
 """The format whose directories hold many sessions, each in a file that is read with what lies beside it."""
+_HEAD: Final = 16 << 10
+"""Bytes of a transcript that tell that it is one."""
 
 
 class CaptureFile(msgspec.Struct, frozen=True, array_like=True):
@@ -28,10 +31,25 @@ class CaptureFile(msgspec.Struct, frozen=True, array_like=True):
     """As `--read-as` takes it."""
 
 
-def captures_in(path: str, format_name: str | None = None) -> list[CaptureFile]:
+class KnownFile(NamedTuple):
+    """A file that was found to be a capture before."""
+
+    format: str
+    unchanged: bool
+
+
+def captures_in(
+    path: str, format_name: str | None = None, known: Callable[[str], KnownFile | None] = lambda _: None
+) -> list[CaptureFile]:
     """The captures under a directory, by name; none where all of it is one capture, in one file or several.
 
-    A directory within it that is one capture in several files is one.  With a format, only its captures.
+    A directory within it that is one capture in several files is one.
+
+    Args:
+        path: The directory.
+        format_name: With one, only its captures.
+        known: What is known of a file, by its name in the directory: an unchanged one is not looked at.
+
     Raises UsageError (`unknown-format`).
     """
     from ctxctl.importers import registry
@@ -45,10 +63,10 @@ def captures_in(path: str, format_name: str | None = None) -> list[CaptureFile]:
         named = None if format_name == NATIVE else registry.by_name(format_name)
         whole = named if named is not None and named.reads_folders else None
         format_name = NATIVE if named is None else named.name
-    if whole is not None:
+    if whole is not None and (format_name is not None or not _is_mixed(folder, whole, known)):
         found = [CaptureFile(name, _APART) for name in main_transcripts(folder.files)]
         return found if whole.name == _APART and len(found) > 1 else []
-    found = [*_found_in(folder)]
+    found = [*_found_in(folder, known)]
     own = [one.name for one in found if one.format == _APART]
     mains = set(main_transcripts(own))
     kept = [
@@ -59,28 +77,52 @@ def captures_in(path: str, format_name: str | None = None) -> list[CaptureFile]:
     return sorted(kept, key=lambda one: one.name) if len(kept) > 1 else []
 
 
-def _found_in(folder: Folder) -> Iterator[CaptureFile]:
+def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | None]) -> bool:
+    """Whether a directory that looks like one of transcripts holds lines of another format too: a folder of
+    formats looks like that of the first of them.
+    """
+    from ctxctl.importers.claude_code import main_transcripts
+
+    if whole.name != _APART:
+        return False
+    for name in main_transcripts(folder.files):
+        before = known(name)
+        if before is not None and before.unchanged:
+            if before.format != _APART:
+                return True
+        elif whole.detect(folder.head(name, _HEAD)) == 0:
+            return True
+    return False
+
+
+def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Iterator[CaptureFile]:
     """Directories that are one capture, and the files elsewhere that are."""
     from ctxctl.importers import registry
     from ctxctl.ingest.folder import Folder
 
-    known: dict[str, str | None] = {"": None}
+    inside_of: dict[str, str | None] = {"": None}
     """By directory, the one that is a capture: itself, or one that it is in."""
+    apart = {name.rpartition("/")[0] for name in folder.files if known(name) is not None}
+    """Directories that hold captures, and so are none."""
     for name in folder.files:
         parts = name.split("/")[:-1]
         for depth in range(1, len(parts) + 1):
             inside = "/".join(parts[:depth])
-            if inside in known:
+            if inside in inside_of:
                 continue
-            known[inside] = known["/".join(parts[: depth - 1])]
-            if known[inside] is not None:
+            inside_of[inside] = inside_of["/".join(parts[: depth - 1])]
+            if inside_of[inside] is not None:
+                continue
+            if inside in apart:
                 continue
             whole = registry.format_of_folder(Folder(inside, folder.path / inside))
             if whole is not None and whole.name != _APART:
-                known[inside] = inside
+                inside_of[inside] = inside
                 yield CaptureFile(inside, whole.name)
-        if known["/".join(parts)] is None:
-            kind = registry.format_in(folder, name)
+        if inside_of["/".join(parts)] is None:
+            before = known(name)
+            same = before is not None and before.unchanged
+            kind = before.format if before is not None and same else registry.format_in(folder, name)
             if kind is not None:
                 yield CaptureFile(name, kind)
 

@@ -154,11 +154,13 @@ def _end(workers: list[_Worker]) -> None:
 
 def serve(work: str, link: Connection) -> None:
     """What a worker does: the pieces that come, until there are no more, or nobody is there to send any."""
+    import gc
     import signal
     import threading
 
     from ctxctl.tokens.cache import kept_open
 
+    gc.set_threshold(100_000, 20, 50)  # as in `ctxctl.__main__`
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function = loaded(work)

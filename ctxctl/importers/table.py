@@ -230,6 +230,7 @@ TABLE: Final = (
         "SQLite", 'evt" & payload"', 'role" & message" & content"', 'turn_ended" & status"',
     )),
     Entry("ctxdiff", "ctxctl.importers.ctxdiff:FORMAT", ("SQLite",)),
+    Entry("crush", "ctxctl.importers.crush:FORMAT", ("SQLite",)),
     Entry("kimi", "ctxctl.importers.kimi:FORMAT", (
         'llm.request"', 'context.append_message"', 'context.append_loop_event"', 'context.apply_compaction"',
         'llm.tools_snapshot"', 'tools.set_active_tools"', 'full_compaction.begin"', 'usage.record"',

@@ -19,6 +19,8 @@ from ctxctl.model.problem import Problem
 
 CIRCLE: Final = "circular-parents"
 """The slug of the problem of a record that follows itself, directly or by way of others."""
+SECOND: Final = "second-parent"
+"""The slug of the problem of a record that is told again with another parent."""
 _SHOWN: Final = 80
 
 _Id = TypeVar("_Id", bound=Hashable)
@@ -57,7 +59,7 @@ class Lineage(Generic[_Id]):
         if parent is None:
             parents[record] = None
             return Kinship.FITS
-        if parent == record or (record in self._named and self._top(parent) == record):
+        if parent == record or (record in self._named and self.top(parent) == record):
             parents[record] = None
             return Kinship.CIRCLE
         parents[record] = parent
@@ -69,8 +71,12 @@ class Lineage(Generic[_Id]):
         """The parent that counts; None for a record that begins a conversation, or that has not come."""
         return self._parents.get(record)
 
-    def _top(self, record: _Id) -> _Id:
-        """The record that a walk from one to its parents ends at."""
+    def __contains__(self, record: _Id) -> bool:
+        """Whether a record was taken in."""
+        return record in self._parents
+
+    def top(self, record: _Id) -> _Id:
+        """The record that a walk from one to its parents ends at: itself, if no parent of it is known."""
         parents, further = self._parents, self._further
         walked: list[_Id] = []
         at = record
@@ -92,3 +98,9 @@ def circle(line: int, offset: int, record: str, parent: str, instead: str) -> Pr
     record, parent = record[:_SHOWN], parent[:_SHOWN]
     how = "names itself as its parent" if record == parent else f"follows {parent}, which follows from it"
     return Problem(line, offset, CIRCLE, f"{record} {how}: it is taken to {instead}")
+
+
+def second(line: int, offset: int, record: str, parent: str) -> Problem:
+    """The problem of a record that is told again with another parent."""
+    message = f"{record[:_SHOWN]} has another parent here, {parent[:_SHOWN]}: the first one counts"
+    return Problem(line, offset, SECOND, message)

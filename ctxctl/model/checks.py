@@ -31,9 +31,9 @@ class CheckRules(msgspec.Struct, frozen=True, array_like=True):
     no_misses: bool = False
     no_compaction: bool = False
     never: tuple[str, ...] = ()
-    """Predicates that hold at no request."""
+    """Queries that hold at no request."""
     always: tuple[str, ...] = ()
-    """Predicates that hold at every request."""
+    """Queries that hold at every request."""
 
     def __bool__(self) -> bool:
         """Whether there is any."""

@@ -18,8 +18,8 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
-import re2
-
+from ctxctl import linear
+from ctxctl.linear import re2
 from ctxctl.record import spellings
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
@@ -104,18 +104,22 @@ class SecretRedactor:
         rules = (*more, *RULES)
         literals = sorted({literal for rule in rules for literal in rule.literals} - _COMMON)
         hints = [hint.replace(r"\b", _LEAD, 1) for hint in _HINTS]
-        quoted = "|".join([*(re2.escape(literal) for literal in literals), *hints])
-        whole = "|".join([f"(?i:{quoted})", *(f"(?:{rule.pattern})" for rule in rules if not rule.literals)])
-        self._any = _finder(re2.compile(whole.encode(), options))
+        self._any = linear.any_of(
+            literals, hints, [rule.pattern for rule in rules if not rule.literals], options
+        )
         ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
         named = f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
-        self._named = _finder(re2.compile(named.encode(), options))
-        self._spelled = _finder(re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options))
-        self._escaped = _finder(re2.compile(spellings.ESCAPED.encode(), options))
+        self._named = linear.finder(re2.compile(named.encode(), options))
+        self._spelled = linear.finder(
+            re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options)
+        )
+        self._escaped = linear.finder(re2.compile(spellings.ESCAPED.encode(), options))
 
     def suspicious(self, data: bytes) -> bool:
         """Whether a text may hold a secret; most texts hold nothing that begins like one."""
-        return self._any(data) or self._spells(data)
+        return (
+            self._any(data) or self._spells(data) or (b"\0" in data and self._any(data.replace(b"\0", b"")))
+        )
 
     def worth_a_look(self, raw: bytes) -> bool:
         """Whether JSON may hold a secret, by a text or by a field's name."""
@@ -126,8 +130,10 @@ class SecretRedactor:
         if not self._spelled(data):
             return False
         return self._escaped(data) or any(
-            self._any(inner) or (depth < _DEPTH and _is_text(inner) and self._spells(inner, depth + 1))
-            for _, _, inner in spellings.carried(data)
+            self._any(one.data)
+            or (depth < _DEPTH and _is_text(one.data) and self._spells(one.data, depth + 1))
+            or any(self._any(text) for _, _, text, _ in spellings.packed_texts(one.data))
+            for one in spellings.carried(data)
         )
 
     def text(self, text: str, found: FoundSecrets) -> str:
@@ -143,25 +149,22 @@ class SecretRedactor:
         if not self._any(data):
             return []
         literals, rule_of = self._literals
-        held = {rule_of[n] for n in literals.Match(data.lower()) or ()}
+        held = {rule_of[n] for n in literals.held(data)}
         return [self._rules[n] for n in sorted(held | self._without_literals)]
 
     @cached_property
-    def _literals(self) -> tuple[Any, list[int]]:
-        """All literals as one pattern, and the rule of each."""
-        literals, rule_of = re2.Set.SearchSet(self._options), list[int]()
-        for n, rule in enumerate(self._rules):
-            for literal in rule.literals:
-                literals.Add(re2.escape(literal))
-                rule_of.append(n)
-        literals.Compile()
-        return literals, rule_of
+    def _literals(self) -> tuple[linear.Literals, list[int]]:
+        """All literals, and the rule of each."""
+        found = [(literal, n) for n, rule in enumerate(self._rules) for literal in rule.literals]
+        return linear.Literals([literal for literal, _ in found], self._options), [n for _, n in found]
 
     def data(self, data: bytes, found: FoundSecrets) -> bytes:
         """Return UTF-8 with stubs for its secrets; the same object if there are none."""
         return self._data(data, found, depth=0)
 
     def _data(self, data: bytes, found: FoundSecrets, depth: int) -> bytes:
+        if b"=\n" in data or b"=\r\n" in data:  # what such a line cuts in two is no half for a rule
+            data = self._without_escaped(data, found)
         for rule in self._rules_for(data):
             stubs = [(*at, self.stub(rule.kind, data[slice(*at)], found)) for at in _spans(rule, data)]
             data = _with_stubs(data, stubs) if stubs else data
@@ -169,7 +172,22 @@ class SecretRedactor:
             if self._escaped(data):
                 data = self._without_escaped(data, found)
             data = self._without_carried(data, found, depth)
+        if b"\0" in data:
+            data = self._without_wide(data, found)
         return data if depth else self._without_half(data, found)
+
+    def _without_wide(self, data: bytes, found: FoundSecrets) -> bytes:
+        """Replace what is a secret once the NULs of UTF-16 that was read as something else are left out."""
+        text = data.replace(b"\0", b"")
+        spans = self._apart(text)
+        if not spans:
+            return data
+        places = [at for at, sign in enumerate(data) if sign]
+        stubs = [
+            (places[start], places[end - 1] + 1, self.stub(kind, text[start:end], found))
+            for start, end, kind in spans
+        ]
+        return _with_stubs(data, stubs)
 
     def _without_half(self, data: bytes, found: FoundSecrets) -> bytes:
         """Replace a key of a known form that a text ends within, where enough of it is there to tell."""
@@ -243,25 +261,43 @@ class SecretRedactor:
     def _without_carried(self, data: bytes, found: FoundSecrets, depth: int) -> bytes:
         """Replace the secrets in what a text carries as base64: a text gets stubs, other data blanks."""
         stubs: list[tuple[int, int, bytes]] = []
-        for start, end, inner in spellings.carried(data):
+        for start, end, inner, again in spellings.carried(data):
             if stubs and start < stubs[-1][1]:
                 continue
             if not _is_text(inner):
-                made = self._blanked(inner, found) if self._any(inner) else inner
+                made = self._blanked(inner, found)
             else:
                 made = self._data(inner, found, depth + 1) if depth < _DEPTH else inner
             if made is not inner:
-                stubs.append((start, end, spellings.recoded(data[start:end], made)))
+                # What holds more than was unpacked cannot be packed again.
+                stub = (
+                    self.stub("packed-data", data[start:end], FoundSecrets()).encode()
+                    if again is None
+                    else again(made)
+                )
+                stubs.append((start, end, stub))
         return _with_stubs(data, stubs) if stubs else data
 
     def _blanked(self, data: bytes, found: FoundSecrets) -> bytes:
         """Return data that is no text, an image for one, with blanks in the place of its secrets."""
+        texts: dict[int, bytes] = {}
+        for first, _, text, whole in spellings.packed_texts(data):
+            blanked = bytearray(text)
+            for start, end, kind in self._apart(text):
+                found.add(kind, end - start)
+                blanked[start:end] = b"*" * (end - start)
+            if blanked != text:
+                texts[first] = bytes(blanked) if whole else b"*"
+        if texts:
+            data = spellings.with_texts(data, texts)
+        elif not self._any(data):
+            return data
         made = bytearray(data)
         for first, last in spellings.texts_of(data):
             for start, end, kind in self._apart(data[first:last]):
                 found.add(kind, end - start)
                 made[first + start : first + end] = b"*" * (end - start)
-        return spellings.with_checksums(bytes(made)) if made != data else data
+        return spellings.with_checksums(bytes(made)) if made != data or texts else data
 
     def _apart(self, data: bytes) -> list[tuple[int, int, str]]:
         """Secrets in a text, in order and without overlaps, each with its kind."""
@@ -451,21 +487,6 @@ _HINTS: Final = (
 )  # fmt: skip
 
 
-def _finder(pattern: Any) -> Callable[[bytes], bool]:
-    """Return a function that says whether the pattern occurs in a text.
-
-    The package's own `search` makes a generator and a match object, which costs four times the search of
-    2 KB; so the method below it is called directly, where the package has it.
-    """
-    try:
-        match, anchor = pattern._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED
-        nothing = match(anchor, b"", 0, 0)[0]
-        match(anchor, b"x", 0, 1)
-    except (AttributeError, TypeError, IndexError):
-        return lambda data: pattern.search(data) is not None
-    return lambda data: match(anchor, data, 0, len(data))[0] != nothing
-
-
 def stubs_in(data: bytes) -> FoundSecrets:
     """Count the stubs in a text, as secrets that are counted already."""
     found = FoundSecrets()
@@ -547,3 +568,9 @@ _SAID_OF_VALUES: Final = frozenset(
 _SAID_OF_PASSWORDS: Final = frozenset(
     (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
 )
+
+
+def text_redactor(key: bytes) -> Callable[[str], str]:
+    """What takes the secrets of the built-in rules out of one text after the other; stubs are by `key`."""
+    redactor = SecretRedactor(key)
+    return lambda text: redactor.text(text, FoundSecrets())

@@ -431,7 +431,8 @@ def rules_of(path: str) -> tuple[list[Rule], list[str]]:
 
 
 def _rule(entry: object, where: str) -> Rule:
-    import re2
+    from ctxctl import linear
+    from ctxctl.linear import re2
 
     if not isinstance(entry, dict):
         raise UsageError("bad-redaction-rules", f"{where} is not a table")
@@ -444,6 +445,7 @@ def _rule(entry: object, where: str) -> Rule:
     options.log_errors = False
     try:
         groups = re2.compile(pattern.encode(), options).groups
+        linear.check_bounded(pattern)
     except re2.error as error:
         raise UsageError("bad-redaction-rules", f"{where}: no pattern of RE2: {error}") from None
     if groups > 1:

@@ -7,25 +7,27 @@ of escapes in escapes.
 from __future__ import annotations
 
 import re
+import zlib
 from base64 import b64encode
 from binascii import Error, a2b_base64, crc32
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from html.entities import html5
 from typing import Final, NamedTuple
 
-import re2
+from ctxctl.linear import re2
 
 ROUNDS: Final = 4
 """Levels of escapes in escapes that are read."""
 
 ESCAPED: Final = (
-    r"%[2-7][0-9A-Fa-f]|&#[0-9xX]|&(?:quot|apos|amp|lt|gt|equals|colon|sol|plus|lowbar|period|num|comma|nbsp|Tab|NewLine);"
-    r"|\\u00[2-7]|\\x[2-7]|\\\\\\\\"
+    r"%[2-7][0-9A-Fa-f]|=(?:3D|5F|2D|2B|2F|\r?\n|(?:\\r)?\\n)|&#[0-9xX]|&(?:quot|apos|amp|lt|gt|equals|colon|sol|plus|lowbar|period|num|comma|nbsp|Tab|NewLine);"
+    r"|\\u00(?:[2-7]|00)|\\x[2-7]|\\\\\\\\"
 )
 """Escapes that rules cannot read: of URLs, of HTML, and of JSON in JSON in JSON."""
 _ESCAPE: Final = re.compile(
-    rb"(?:%[0-9A-Fa-f]{2})+"
+    rb"(?:%[0-9A-Fa-f]{2})+|=(?:3D|5F|2D|2B|2F)|(?<=[^\n]{60})=\r?\n"
     rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
     rb"|\\+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'`/])?"
 )
@@ -41,6 +43,15 @@ _BREAKS: Final = re.compile(rb"[ \t]+|(?:\\[rn])+|[\r\n]+")
 _TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 _SEGMENT: Final = 24
+_LEAST_HEX: Final = 32
+_HEX: Final = re.compile(rb"(?:0[xX])?([0-9a-fA-F]+)={0,2}\Z")
+_SIGNS_OF_TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
+_WIDE: Final = re.compile(rb"(?:\xff\xfe|\xfe\xff)(?s:..)|(?:[\t\n\r -~]\0){8}|(?:\0[\t\n\r -~]){8}")
+"""The beginning of a text in UTF-16."""
+_PACKED: Final = (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+"""How gzip and zlib begin."""
+_MOST: Final = 1 << 20
+_RATIO: Final = 64
 _CONTROLS: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "b": b" ", "f": b" "}
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 
@@ -86,10 +97,13 @@ def _signs(escape: bytes) -> Iterator[tuple[bytes, int]]:
             yield bytes((int(escape[at + 1 : at + 3], 16),)), 3
     elif escape[:1] == b"&":
         yield _entity(escape), len(escape)
+    elif escape[:1] == b"=":  # quoted-printable, of which a line that goes on ends like this
+        yield (b"" if escape[1] in b"\r\n" else bytes.fromhex(escape[1:].decode("ascii"))), len(escape)
     else:
         spelled = escape.lstrip(b"\\").decode("ascii")
         if spelled[:1] in ("u", "x") and len(spelled) > 1:
-            yield chr(int(spelled[1:], 16)).encode("utf-8", "replace"), len(escape)
+            sign = chr(int(spelled[1:], 16)) if int(spelled[1:], 16) else ""  # half a sign of UTF-16
+            yield sign.encode("utf-8", "replace"), len(escape)
         else:
             yield _CONTROLS.get(spelled, spelled.encode()), len(escape)
 
@@ -103,12 +117,14 @@ def _entity(escape: bytes) -> bytes:
 
 
 class Carried(NamedTuple):
-    """What a stretch of base64 carries."""
+    """What a stretch of base64 or of hexadecimal carries."""
 
     start: int
     end: int
     data: bytes
-    """Decoded."""
+    """Decoded; of packed data (gzip, zlib) and of UTF-16 the text in it."""
+    again: Callable[[bytes], bytes] | None = None
+    """The stretch with other data in it; None where it holds more than was unpacked."""
 
 
 def carried(data: bytes) -> Iterator[Carried]:
@@ -116,16 +132,80 @@ def carried(data: bytes) -> Iterator[Carried]:
     for match in _BASE64.finditer(data):
         start, end = match.span()
         run = data[start:end]
-        if run.islower() or run.isupper():
-            continue  # a path, a hash: base64 of a text has letters of both cases
+        if run.islower() or run.isupper() or _HEX.match(run) is not None:
+            # A path, a hash: base64 of a text has letters of both cases.
+            yield from _of_hexadecimal(run, start)
+            continue
         found = _decoded(run)
         if found is not None:
-            yield Carried(start, end, found)
+            yield _opened(Carried(start, end, found, partial(recoded, run)))
         at = run.rfind(b"/") + 1
         if at and len(run) - at >= _SEGMENT:  # the last part of a path
             found = _decoded(run[at:])
             if found is not None:
-                yield Carried(start + at, end, found)
+                yield _opened(Carried(start + at, end, found, partial(recoded, run[at:])))
+
+
+def _of_hexadecimal(run: bytes, start: int) -> Iterator[Carried]:
+    """What a stretch of hexadecimal spells, if that is a text or packed."""
+    match = _HEX.match(run)
+    if match is None:
+        return
+    at, digits = match.start(1), match[1]
+    if len(digits) < _LEAST_HEX or len(digits) % 2:
+        return
+    data = bytes.fromhex(digits.decode("ascii"))
+    upper = digits.isupper()
+
+    def again(made: bytes) -> bytes:
+        return run[:at] + (made.hex().upper() if upper else made.hex()).encode() + run[match.end(1) :]
+
+    found = _opened(Carried(start, start + len(run), data, again))
+    if found.data is not data or data.translate(None, _SIGNS_OF_TEXT) == b"":
+        yield found
+
+
+def _opened(carried: Carried) -> Carried:
+    """What data that are packed, or UTF-16, hold; other data as they are."""
+    data, again = carried.data, carried.again
+    assert again is not None
+    wide = _WIDE.match(data)
+    if wide is not None:
+        name = "utf-16-be" if data[:2] == b"\xfe\xff" or data[:1] == b"\0" else "utf-16-le"
+        text = data.decode(name, "replace").encode("utf-8", "replace")
+        return carried._replace(
+            data=text, again=lambda made: again(made.decode("utf-8", "replace").encode(name))
+        )
+    if not data.startswith(_PACKED):
+        return carried
+    packed = data[:2] == b"\x1f\x8b"
+    text, whole = unpacked(data, 31 if packed else 15)
+    if not text:
+        return carried
+    if not whole:
+        return carried._replace(data=text, again=None)
+    pack = partial(gzip_packed) if packed else zlib.compress
+    return carried._replace(data=text, again=lambda made: again(pack(made)))
+
+
+def gzip_packed(data: bytes) -> bytes:
+    """Data as gzip, without a time."""
+    import gzip
+
+    return gzip.compress(data, mtime=0)
+
+
+def unpacked(data: bytes, bits: int) -> tuple[bytes, bool]:
+    """What zlib unpacks of some data, in bounds, and whether that is all; nothing, if it is no such data.
+
+    At most 64 times what was packed, and a megabyte: the rest of a bomb is left alone.
+    """
+    unpack = zlib.decompressobj(bits)
+    try:
+        made = unpack.decompress(data, min(_MOST, len(data) * _RATIO + 4096))
+    except zlib.error:
+        return b"", True
+    return made, unpack.eof
 
 
 def _decoded(run: bytes) -> bytes | None:
@@ -161,6 +241,43 @@ def texts_of(data: bytes) -> Iterator[tuple[int, int]]:
     for kind, start, end in chunks:
         if kind not in (b"IDAT", b"fdAT"):
             yield start, end
+
+
+def packed_texts(image: bytes) -> Iterator[tuple[int, int, bytes, bool]]:
+    """The packed texts of a PNG: beginning and end in it, what they say, and whether that is all of it."""
+    for kind, start, end in _chunks(image):
+        at = _packed_at(kind, image[start:end])
+        if at:
+            text, whole = unpacked(image[start + at : end], 15)
+            if text:
+                yield start + at, end, text, whole
+
+
+def _packed_at(kind: bytes, chunk: bytes) -> int:
+    """Where in a chunk the packed text begins; 0 if it has none."""
+    name = chunk.find(b"\0", 0, 80) + 1
+    if kind == b"zTXt" and name:
+        return name + 1
+    if kind == b"iTXt" and name and chunk[name : name + 1] == b"\x01":
+        language = chunk.find(b"\0", name + 2) + 1
+        return chunk.find(b"\0", language) + 1 if language else 0
+    return 0
+
+
+def with_texts(image: bytes, texts: dict[int, bytes]) -> bytes:
+    """A PNG with other packed texts, by the places where those before began; sizes and sums are mended."""
+    made = [image[: len(_PNG)]]
+    for kind, start, end in _chunks(image):
+        if not kind:
+            made.append(image[start:end])
+            continue
+        at = _packed_at(kind, image[start:end])
+        said = texts.get(start + at) if at else None
+        held = image[start:end] if said is None else image[start : start + at] + zlib.compress(said)
+        summed = crc32(kind + held) if said is not None else None
+        tail = image[end : end + 4] if summed is None else summed.to_bytes(4, "big")
+        made += len(held).to_bytes(4, "big"), kind, held, tail
+    return b"".join(made)
 
 
 def with_checksums(data: bytes) -> bytes:

@@ -55,8 +55,8 @@ def doubted_lines(sums: DoubtedSums) -> Iterator[str]:
             )
     if sums.repeated:
         yield (
-            f"input of {plural(sums.repeated, 'request')} is billed as that of the request before, to the "
-            "token, though the window changed; priced as billed"
+            f"input of {plural(sums.repeated, 'request')} is billed exactly like the previous request's, "
+            "though the window changed; priced as billed"
         )
 
 
@@ -86,7 +86,7 @@ def misses_text(costs: CostSums) -> str:
         f", {whole.unpriced:,} of them without a known price" if 0 < whole.unpriced < whole.number else ""
     )
     return (
-        f"{money} for {whole.tokens:,} tokens that a cache could have given and did not{priced}; "
+        f"{money} for {whole.tokens:,} tokens that a cache could have returned, but did not{priced}; "
         f"cache misses by cause: {'; '.join(parts)}; derived"
     )
 

@@ -1,11 +1,11 @@
-"""Where a predicate turns true, and where two traces part ways, in words."""
+"""Where a query turns true, and where two traces part ways, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.analysis.bisect import Parted, Parting, PredicateTurns
+from ctxctl.analysis.bisect import Parted, Parting, QueryTurns
 from ctxctl.analysis.where import address
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.step_tracker import ThreadKey
@@ -34,7 +34,7 @@ def thread_name(key: ThreadKey | None, several: bool) -> str:
 
 
 def turned_lines(
-    found: PredicateTurns,
+    found: QueryTurns,
     name: str,
     several: bool,
     width: int,
@@ -49,7 +49,7 @@ def turned_lines(
     first = found.first
     if first is None:
         yield from labelled(
-            "first", f"none: it holds at none of {plural(found.steps, 'step')}", width, indent=2
+            "first", f"none: it matches none of {plural(found.steps, 'step')}", width, indent=2
         )
     else:
         at = pasted(f"{name}@{address(first, several=several)}")
@@ -69,19 +69,19 @@ def turned_lines(
 
 
 def _largest(step: Step) -> list[Any]:
-    """What happened there, by size, where the predicate speaks of the step as a whole."""
+    """What happened there, by size, where the query speaks of the step as a whole."""
     found = [change for change in rows(step.changes) if change.status != "omitted"]
     return sorted(found, key=lambda change: -max(change.new, change.freed))[:_CHANGES]
 
 
-def _before(found: PredicateTurns) -> str:
+def _before(found: QueryTurns) -> str:
     if found.before is None:
-        return "nothing: it holds from the thread's first step on"
-    return f"does not hold at {_moment(found.before)}, nor at any step before"
+        return "nothing: it matches from the thread's first step on"
+    return f"no match at {_moment(found.before)}, nor at any step before"
 
 
-def _then(found: PredicateTurns) -> str:
-    held = f"it holds at {found.held:,} of {plural(found.steps, 'step')}"
+def _then(found: QueryTurns) -> str:
+    held = f"it matches {found.held:,} of {plural(found.steps, 'step')}"
     if found.monotone:
         return f"{held}, from there to the end"
     more = found.turns - 1
@@ -89,7 +89,7 @@ def _then(found: PredicateTurns) -> str:
     return f"{held}; it changes {times} after that"
 
 
-def _flips(found: PredicateTurns, *, everything: bool) -> str:
+def _flips(found: QueryTurns, *, everything: bool) -> str:
     listed = found.flips if everything else found.flips[:_FLIPS]
     said = ", ".join(f"{_moment(flip.at)} {'yes' if flip.truth else 'no'}" for flip in listed)
     more = found.turns - len(listed)
@@ -107,11 +107,12 @@ def parted_lines(
     found: Parted,
     names: Sequence[str],
     several: Sequence[bool],
-    predicate: str | None,
+    query: str | None,
     width: int,
     paint: Paint,
+    called: tuple[ItemNames, ItemNames] = (NAMELESS, NAMELESS),
 ) -> Iterator[str]:
-    """Two aligned threads of two traces."""
+    """Two aligned threads of two traces; `called`: how the items of either side are called."""
     titles = [thread_name(key, many) for key, many in zip((found.a, found.b), several, strict=True)]
     yield paint("head", titles[0] if titles[0] == titles[1] else f"{titles[0]} and {titles[1]}")
     parting = found.parting
@@ -120,10 +121,10 @@ def parted_lines(
         compared += f", {found.undecided:,} of them undecided: a trace does not say enough"
     if parting is None:
         alone = f"; {plural(found.alone, 'step')} of one side only" if found.alone else ""
-        what = "no difference" if predicate is None else "the predicate holds, or not, in both alike"
+        what = "no difference" if query is None else "the query matches the same steps in both"
         yield from labelled("first", f"none: {what}; {compared}{alone}", width, indent=2)
         return
-    yield from labelled("first", _sentence(parting, predicate), width, indent=2)
+    yield from labelled("first", _sentence(parting, query), width, indent=2)
     for n, at in enumerate((parting.a, parting.b)):
         if at is not None:
             name = pasted(f"{names[n]}@{address(at.step, several=several[n])}")
@@ -133,18 +134,18 @@ def parted_lines(
         yield from labelled(
             "note", "their prompts differ, so their turns are paired by order", width, indent=2
         )
-    yield from (f"    {line}" for line in item_lines(parting.items, width - 4, paint))
+    yield from (f"    {line}" for line in item_lines(parting.items, width - 4, paint, called))
     yield from labelled("after", compared, width, indent=2)
 
 
-def _sentence(parting: Parting, predicate: str | None) -> str:
+def _sentence(parting: Parting, query: str | None) -> str:
     side, other = ("a", "b") if parting.a is not None else ("b", "a")
     if parting.why == "turn":
         return f"a turn that only {side} has"
     if parting.why == "step":
         return f"{side} goes on where {other} ends the turn"
-    if parting.why == "predicate":
-        return f"{visible(predicate or '')} holds in {'a' if parting.holds else 'b'} only"
+    if parting.why == "query":
+        return f"{visible(query or '')} matches in {'a' if parting.holds else 'b'} only"
     if parting.items:
         return "the windows hold different things"
     return "the windows hold the same current items; copies that are stale differ"
@@ -153,7 +154,7 @@ def _sentence(parting: Parting, predicate: str | None) -> str:
 # JSON -------------------------------------------------------------------------------------------------------
 
 
-def turned_json(found: PredicateTurns, trace: str, predicate: str) -> dict[str, Any]:
+def turned_json(found: QueryTurns, trace: str, query: str) -> dict[str, Any]:
     """One `bisect` line."""
     first = found.first
     return {
@@ -161,7 +162,7 @@ def turned_json(found: PredicateTurns, trace: str, predicate: str) -> dict[str, 
         "trace": trace,
         "session": found.key.session,
         "thread": found.key.thread,
-        "predicate": predicate,
+        "query": query,
         "first": found.flips[0].at if first is not None else None,
         "before": found.before,
         "steps": found.steps,
@@ -174,7 +175,7 @@ def turned_json(found: PredicateTurns, trace: str, predicate: str) -> dict[str, 
     }
 
 
-def parted_json(found: Parted, names: Sequence[str], predicate: str | None) -> dict[str, Any]:
+def parted_json(found: Parted, names: Sequence[str], query: str | None) -> dict[str, Any]:
     """One `parting` line."""
     parting = found.parting
     at: tuple[StepAt | None, StepAt | None] = (None, None) if parting is None else (parting.a, parting.b)
@@ -185,7 +186,7 @@ def parted_json(found: Parted, names: Sequence[str], predicate: str | None) -> d
     ]
     return {
         "type": "parting",
-        "predicate": predicate,
+        "query": query,
         "a": sides[0],
         "b": sides[1],
         "why": None if parting is None else parting.why,

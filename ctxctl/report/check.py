@@ -40,9 +40,9 @@ def passes(result: ConditionResult, *, allow_unknown: bool) -> bool:
 
 def check_lines(
     checked: Sequence[CheckedTrace], width: int, paint: Paint = plain, *, allow_unknown: bool,
-    everything: bool = False, quiet: bool = False,
+    everything: bool = False, quiet: bool = False, what: str = "request",
 ) -> Iterator[str]:  # fmt: skip
-    """A line for each condition, by trace, and one of them all.
+    """A line for each condition, by trace, and one of them all; `what` was looked at.
 
     Of several traces only those in which something does not hold, unless `everything` is asked for; where
     it is `quiet`, of none what passes.
@@ -61,7 +61,7 @@ def check_lines(
         for result in shown:
             yield from _lines(result, tab, width, paint)
     if not quiet:
-        yield _sum(checked, allow_unknown=allow_unknown)
+        yield _sum(checked, what, allow_unknown=allow_unknown)
 
 
 def _lines(result: ConditionResult, tab: int, width: int, paint: Paint) -> Iterator[str]:
@@ -81,11 +81,11 @@ def _lines(result: ConditionResult, tab: int, width: int, paint: Paint) -> Itera
         yield " " * (_OUTCOME + tab) + visible(show_command(result.trace, result.place))  # to be copied
 
 
-def _sum(checked: Sequence[CheckedTrace], *, allow_unknown: bool) -> str:
+def _sum(checked: Sequence[CheckedTrace], what: str, *, allow_unknown: bool) -> str:
     """How many conditions there were, and what came of them."""
     counts: Counter[str] = Counter(result.outcome for one in checked for result in one.results)
     steps = sum(one.steps for one in checked)
-    among = plural(steps, "request")
+    among = plural(steps, what)
     if len(checked) > 1:
         among = f"{plural(len(checked), 'trace')}, {among}"
     parts = [

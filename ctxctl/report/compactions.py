@@ -21,8 +21,8 @@ _PLACES: Final = ((SUMMARY, "in the summary"), (LATER, "only later"), (NOWHERE, 
 _UNREAD: Final = ((SUMMARY, "in the summary"), (LATER, "again later"), (UNKNOWN, "not known"))
 """Where the text of a summary is not recorded."""
 NOTE: Final = (
-    "A thing counts as found where its words stand; one that is said in other words counts as nowhere, and "
-    "results of tools are not searched for (docs/compactions.md)."
+    "Only the exact words count: what is said in other words counts as nowhere. Tool results are not looked "
+    "for (docs/compactions.md)."
 )
 
 

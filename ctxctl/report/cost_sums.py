@@ -35,7 +35,7 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
     doubted = costs.doubted
     if doubted.requests or (costs.unreported and costs.sent_tokens.context):
         money = with_mark(_spread(costs.sent), True) if known else "not priced"
-        how = ["what of a bill cannot be true as counted"] if doubted.requests else []
+        how = ["parts of a bill that cannot be true as counted"] if doubted.requests else []
         if costs.unreported:
             how.append(f"{plural(costs.unreported, 'request')} without a bill at the expected size")
         yield "priced as", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"

@@ -1,6 +1,6 @@
-"""Steps at which a predicate holds, one line each, with the changes that it holds of.
+"""Steps at which a query holds, one line each, with the changes that it holds of.
 
-The limits that the predicate was held against are told in words and as JSON.
+The limits that the query was held against are told in words and as JSON.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _size(window: Window) -> str:
     """What was sent, how that is known where it is no bill, and which part of the cap it is."""
     said = "recorded" if window.used_method == "recorded" else "sent"
     about = "about " if window.used_method == "expected" else ""
-    # One digit more than elsewhere: a predicate such as window>80% is about just that border.
+    # One digit more than elsewhere: a query such as window>80% is about just that border.
     part = f" ({share(window.used, window.cap, fine=True)})" if window.cap else ""
     return f"{said} {about}{window.used:,}{part}"
 
@@ -95,9 +95,9 @@ def _change(change: Change, name: str, said: str, width: int, paint: Paint, *, i
 
 
 class Narrowed(NamedTuple):
-    """What a predicate leaves of a replay."""
+    """What a query leaves of a replay."""
 
-    predicate: str
+    query: str
     shown: int
     hidden: int
     """Steps that are not shown."""
@@ -106,7 +106,7 @@ class Narrowed(NamedTuple):
 
     def text(self) -> str:
         """How many steps are not shown and not decided, in words."""
-        said = f"{plural(self.shown, 'step')} where {visible(self.predicate)}; {self.hidden:,} hidden"
+        said = f"{plural(self.shown, 'step')} where {visible(self.query)}; {self.hidden:,} hidden"
         if self.undecided:
             said += f", {self.undecided:,} of them undecided: the trace does not say enough"
         return said
@@ -147,7 +147,7 @@ def hit_json(trace: str, ordinal: int, step: Step, changes: Sequence[Change]) ->
 
 def found_json(
     trace: str,
-    predicate: str,
+    query: str,
     counts: tuple[int, int, int, int],
     limits: Sequence[Ceiling] = (),
     *,
@@ -158,7 +158,7 @@ def found_json(
     return {
         "type": "found",
         "trace": trace,
-        "predicate": predicate,
+        "query": query,
         "steps": steps,
         "changes": changes,
         "of": of,

@@ -163,6 +163,16 @@ def base_name(path: str) -> str:
     return os.path.basename(path) or path
 
 
+def told_apart(paths: Sequence[str]) -> list[str]:
+    """The base names of traces; where different ones share one, as much of their paths as differs."""
+    parts = [os.path.normpath(path).split(os.sep) for path in paths]
+    for length in range(1, max(map(len, parts)) + 1):
+        names = [os.sep.join(part[-length:]) for part in parts]
+        if len(set(names)) == len(set(map(tuple, parts))):
+            return names
+    return list(paths)
+
+
 class Header(msgspec.Struct, frozen=True):
     """What a report was made from and under; with the trace it determines all that follows."""
 

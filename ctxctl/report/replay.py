@@ -162,7 +162,7 @@ def fits_text(totals: Totals, address: Callable[[Step], str]) -> str:
     """Which steps the supposed limits leave no room for; `address` names a step's turn."""
     first, alone = totals.first_over, _alone(totals)
     if not totals.capped:
-        return "no limit is known, so it cannot be told (simulated)"
+        return "no limit is known, so ctxctl cannot tell (simulated)"
     if first is None:
         return f"no step is over{alone} (simulated)"
     return (
@@ -199,7 +199,7 @@ def held(totals: Totals) -> Iterator[tuple[str, str]]:
             f"{totals.matches:,} of {number} compared with the record as recorded, none that differs",
         )
     if totals.untold:
-        yield "policy", f"{totals.untold:,} of {number} compared with the record cannot be told"
+        yield "policy", f"{totals.untold:,} of {number} compared with the record: cannot tell"
         yield from _first(totals.first_untold, "cannot_tell")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from ctxctl.item_names import NAMELESS
+from ctxctl.item_names import ItemNames
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import with_mark
@@ -29,6 +29,8 @@ _COLUMNS: Final = (
     Column("billed", right=True),
     Column("US$", right=True),
 )
+CalledInPair = Callable[[TurnPair], tuple[ItemNames, ItemNames]]
+"""How the items of two aligned turns are called, on either side."""
 _NOTE: Final = {"prompt": "", "order": "by order: ", None: ""}
 
 
@@ -146,7 +148,9 @@ def _money(a: TurnSide | None, b: TurnSide | None) -> str:
     return with_mark(dollars(b.cost - a.cost, signed=True, bare=True), bool(a.doubted or b.doubted))
 
 
-def turn_lines(found: SessionDiff, width: int, paint: Paint, *, everything: bool = False) -> Iterator[str]:
+def turn_lines(
+    found: SessionDiff, width: int, paint: Paint, called: CalledInPair, *, everything: bool = False
+) -> Iterator[str]:
     """Each pair of turns at which something began to differ, and each turn without a partner."""
     for thread in found.threads:
         several = thread.a is not None and thread.a[1] != MAIN_THREAD
@@ -155,7 +159,8 @@ def turn_lines(found: SessionDiff, width: int, paint: Paint, *, everything: bool
                 yield ""
                 yield paint("head", clip(_heading(pair, _thread(thread) if several else ""), width))
                 yield from labelled("", _facts(pair), width, tab=2)
-                yield from ("  " + x for x in item_lines(pair.items, width - 2, paint, everything=everything))
+                lines = item_lines(pair.items, width - 2, paint, called(pair), everything=everything)
+                yield from ("  " + line for line in lines)
 
 
 def _heading(pair: TurnPair, thread: str) -> str:
@@ -191,15 +196,24 @@ def _facts(pair: TurnPair) -> str:
 
 
 def item_lines(
-    items: Sequence[ItemDiff], width: int, paint: Paint, *, everything: bool = False
+    items: Sequence[ItemDiff],
+    width: int,
+    paint: Paint,
+    called: tuple[ItemNames, ItemNames],
+    *,
+    everything: bool = False,
 ) -> Iterator[str]:
-    """``-`` what only `a` has, ``+`` what only `b` has, ``~`` what says something else in each."""
+    """``-`` what only `a` has, ``+`` what only `b` has, ``~`` what says something else in each.
+
+    `called`: how the items of either side are called.
+    """
     listed = items if everything else items[:_ITEMS]
     for item in listed:
         role = _STATUS[item.what]
         tokens = f"{item.tokens_a:,} and {item.tokens_b:,}" if item.what == "differs" else _tokens(item)
         head = f"{SIGNS[role]} {pad(visible(item.kind), 18)} "
-        name = NAMELESS.of(item.item, item.title, max(width - cells(head) - cells(tokens) - 2, 12))
+        names = called[item.what != "only_a"]
+        name = names.of(item.item, item.title, max(width - cells(head) - cells(tokens) - 2, 12))
         text = f"{name}  {tokens}"
         yield paint(role, head) + clip(text, max(width - len(head), 12))
     if len(listed) < len(items):

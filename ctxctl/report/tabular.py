@@ -58,7 +58,7 @@ def csv_pieces(inspector: Inspector, table: str, progress: Callable[[float], Non
     writer = csv.writer(buffer)
     writer.writerow([column.name for column in made])
     for count, row in enumerate(rows(inspector, table, progress), 1):
-        writer.writerow([_cell(value) for value in row])
+        writer.writerow([csv_cell(value) for value in row])
         if not count % _BATCH:
             yield _taken(buffer)
     yield _taken(buffer)
@@ -71,7 +71,7 @@ def _taken(buffer: StringIO) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _cell(value: Any) -> Any:
+def csv_cell(value: Any) -> Any:
     """A value as a spreadsheet may have it: controls made visible, and nothing that it would compute.
 
     A text that begins like a formula gets an apostrophe in front (OWASP, "CSV Injection").

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ctxctl.analysis.compacting import Compacting
+from ctxctl.analysis.left_out import LeftOutItems
 from ctxctl.analysis.turn_sums import TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
@@ -31,8 +32,8 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.replay import Totals, fits_text, held
 from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
 from ctxctl.report.step import believed_bill
-from ctxctl.report.tables import Column, labelled, ordered_segments, table
-from ctxctl.text import preview, visible
+from ctxctl.report.tables import Column, labelled, ordered_segments, table, width_of
+from ctxctl.text import cells, clip, preview, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import (
     AT_LEAST,
@@ -47,11 +48,14 @@ from ctxctl.wording import (
     plural,
     share,
     short,
+    short_kind,
 )
 
 _PLACES: Final = 3
 """Addresses that a line names before it says how many more there are."""
 _TITLE: Final = 120
+_NAME: Final = 48
+"""Cells of an item's name."""
 _WIDE: Final = 110
 """Cells from which on the table of turns has all of its columns, and tokens have all their digits."""
 _MINUTE: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)")
@@ -68,6 +72,15 @@ _COLUMNS: Final = (
 )
 _ROOMY: Final = (4, 5)
 """Columns that only a wide table has: what entered and what left."""
+
+
+def _ended(address: str, wide: int) -> str:
+    """An address in so many cells: its turn stays, which tells a row from the others of its session."""
+    at = max(address.rfind("/"), address.rfind(":"))
+    end = address[at:]
+    if cells(address) <= wide or at < 0 or cells(end) >= wide - 1:
+        return address
+    return clip(address[:at], wide - cells(end)) + end
 
 
 NamesOf = Callable[[TurnSum, Compacting], ItemNames]
@@ -90,12 +103,15 @@ class TurnsReport:
         self._width = width
         self._paint = paint
         self._names = names
+        self._left_out = LeftOutItems() if header.fitting else None
 
     def feed(self, result: Step | Turn) -> None:
         """Take in a step or a turn."""
         if isinstance(result, Step):
             self.totals.add(result)
             self._sums.step(result)
+            if self._left_out is not None:
+                self._left_out.step(result)
         else:
             self._sums.turn(result)
 
@@ -132,6 +148,8 @@ class TurnsReport:
         if header.limits.given:
             yield "supposed", supposed_text(header.limits, header.policy, fitting=header.fitting)
             yield "", fits_text(totals, self._address)
+        if self._left_out is not None and totals.steps:
+            yield "left out", self._what_is_out(self._left_out)
         if header.edited.given:
             yield from edited_facts(header.edited)
         yield from held(totals)
@@ -176,7 +194,7 @@ class TurnsReport:
         totals = self.totals
         if not totals.last:
             return
-        last = next((step for step in reversed(totals.last) if step.thread == MAIN_THREAD), totals.last[-1])
+        last = self._last()
         window = last.window
         if window.used_method == "recorded":
             parts = [f"{number(window.recorded)} recorded; what was sent is not known: no bill was read"]
@@ -190,6 +208,34 @@ class TurnsReport:
         if largest is not None and largest is not last and largest.window.used > window.used:
             yield "at most", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
 
+    def _last(self) -> Step:
+        """The last step, of the main thread where there is one."""
+        last = self.totals.last
+        return next((step for step in reversed(last) if step.thread == MAIN_THREAD), last[-1])
+
+    def _what_is_out(self, items: LeftOutItems) -> str:
+        """What the supposed policy left out of the last request."""
+        last = self._last()
+        out = items.after(last)
+        text = f"at the last step, {self._place(last)}: "
+        if out.items:
+            kinds = ", ".join(
+                f"{short_kind(visible(kind))} {number(tokens)} ({number(held)})"
+                for kind, held, tokens in out.kinds
+            )
+            text += f"{plural(out.items, 'item')}, {plural(out.tokens, 'token')}: {kinds}"
+            if out.largest:
+                rows = [NAMELESS.row(one.item, one.title, one.kind) for one in out.largest]
+                named = zip(NAMELESS.listed(rows, _NAME), out.largest, strict=True)
+                text += f"; largest: {', '.join(f'{name} {number(one.tokens)}' for name, one in named)}"
+        else:
+            text += "nothing"
+        if "still_over_budget" in last.flags:
+            text += "; still over: the rest is protected or not recorded (protect_recent, protect_head)"
+        elif last.window.over and last.window.used_method == "reported":
+            text += "; over because more was billed than was expected when the policy decided"
+        return f"{text} (simulated)"
+
     def _cost(self) -> str:
         costs = self._sums.costs
         if not any(costs.sources):
@@ -197,6 +243,7 @@ class TurnsReport:
             return "not known" + (f": {visible(why)}" if why else "")
         if costs.unreported == costs.steps and not costs.sent_tokens.context:
             return "not known: no request was billed, and no content is recorded"
+        lead = "by the recorded bills: " if self._left_out is not None else ""
         counted = bool(costs.doubted.requests or costs.unbilled)
         text = with_mark(dollars(costs.sent.total), counted)
         if costs.not_priced or costs.unpriced:
@@ -209,16 +256,11 @@ class TurnsReport:
         if self._sums.reported and context:
             read = costs.sent_tokens.cached + costs.sent_tokens.audio_cached
             text += f"; {share(read, context)} of the input read from a cache"
-        return text
+        return lead + text
 
     def _happened(self) -> Iterator[str]:
         sums, totals = self._sums, self.totals
-        compactions = [f"{self._prefix(row)}{one.turn}.{one.step}" for row, one in sums.compactions]
-        yield (
-            f"{plural(len(compactions), 'compaction')}{_named(compactions)}"
-            if compactions
-            else ("no compaction recorded")
-        )
+        yield from self._compacted()
         breaks = [self._address(row) for row in sums.turns if row.breaks]
         if breaks:
             yield f"{plural(sum(row.breaks for row in sums.turns), 'cache break')}{_named(breaks, 'turn')}"
@@ -241,6 +283,23 @@ class TurnsReport:
         for flag, steps in flags.items():
             yield f"{visible(flag.replace('_', ' '))} in {plural(steps, 'step')}"
 
+    def _compacted(self) -> Iterator[str]:
+        """The compactions; under a policy, the session's own are undone."""
+        places: dict[bool, list[str]] = {False: [], True: []}
+        for row, one in self._sums.compactions:
+            places[self._is_undone(one)].append(f"{self._prefix(row)}{one.turn}.{one.step}")
+        done, undone = places[False], places[True]
+        if done:
+            yield f"{plural(len(done), 'compaction')}{_named(done)}"
+        if undone:
+            yield f"{plural(len(undone), 'recorded compaction')} undone{_named(undone)}"
+        if not done and not undone:
+            yield "no compaction recorded"
+
+    def _is_undone(self, one: Compacting) -> bool:
+        """Whether a compaction of the session has no effect: a supposed policy decides in its place."""
+        return self._left_out is not None and not one.items
+
     # The turns ----------------------------------------------------------------------------------------------
 
     def _rows(self) -> Iterator[str]:
@@ -249,13 +308,15 @@ class TurnsReport:
         rows = [self._cells(row, amount) for row in turns]
         if self._width < _WIDE:
             rows = [tuple("" if n in _ROOMY else cell for n, cell in enumerate(row)) for row in rows]
-        listed = table(_COLUMNS, rows, self._width)
+        wide = width_of(_COLUMNS, rows, 0, self._width)
+        listed = table(_COLUMNS, [(_ended(row[0], wide), *row[1:]) for row in rows], self._width)
         for line in listed.head:
             yield self._paint("dim", line)
         for row, lines in zip(turns, listed.rows, strict=True):
             yield from lines
             for one in row.compactions:
-                yield from self._compacting(row, one)
+                if not self._is_undone(one):
+                    yield from self._compacting(row, one)
 
     def _cells(self, row: TurnSum, amount: Callable[[int], str]) -> tuple[str, ...]:
         window = row.window
@@ -270,7 +331,7 @@ class TurnsReport:
             f"+{amount(row.new)}" if row.new else "0",
             f"{MINUS}{amount(row.freed)}" if row.freed else "0",
             turn_cost(row),
-            _marks(row),
+            _marks(row, sum(not self._is_undone(one) for one in row.compactions)),
             preview(row.title, _TITLE) if row.title else "",
         )
 
@@ -326,9 +387,9 @@ def _named(places: Sequence[str], what: str = "") -> str:
     return f" ({lead}{', '.join(places[:_PLACES])}{more})"
 
 
-def _marks(row: TurnSum) -> str:
+def _marks(row: TurnSum, compactions: int) -> str:
     """What happened in a turn, in signs and words."""
-    marks = [(COMPACTION, len(row.compactions)), (BREAK, row.breaks), (f"{BREAK}miss", row.misses)]
+    marks = [(COMPACTION, compactions), (BREAK, row.breaks), (f"{BREAK}miss", row.misses)]
     said = [sign if times == 1 else f"{sign}{times}" for sign, times in marks if times]
     if row.over:
         said.append("over" if row.over == 1 else f"over {row.over:,}")

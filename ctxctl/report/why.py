@@ -30,30 +30,34 @@ _SENTENCE: Final = 2000
 """Characters of one sentence that are shown; ids and reasons of a trace may be of any length."""
 
 
-def why_lines(why: Why, width: int, paint: Paint, names: ItemNames = NAMELESS) -> Iterator[str]:
-    """The answer, then the chain: a sentence each, with the event that it rests on."""
-    yield from _head(why, width, paint, names)
+def why_lines(
+    why: Why, width: int, paint: Paint, names: ItemNames = NAMELESS, *, ids: bool = False
+) -> Iterator[str]:
+    """The answer, then the chain: a sentence each, with the line that it rests on; with `ids`, its id too."""
+    yield from _head(why, width, paint, names, ids=ids)
     yield ""
-    yield from _chain(why.links, width, paint)
+    yield from _chain(why.links, width, paint, ids=ids)
     if why.left_out:
         more = f"{why.left_out:,} changes between the first and these are left out; --all lists them"
         yield from (" " * _AT + line for line in wrap(more, width - _AT))
 
 
-def what_if_lines(found: WhatIf, width: int, paint: Paint) -> Iterator[str]:
+def what_if_lines(found: WhatIf, width: int, paint: Paint, *, ids: bool = False) -> Iterator[str]:
     """What was found by supposing something else."""
     if not found.links:
         return
     yield ""
     by = f" (by {plural(found.replays, 'replay')} of the session)"
     yield paint("head", f"What it costs, and what it would take{by if found.replays else ''}")
-    yield from _chain(found.links, width, paint)
+    yield from _chain(found.links, width, paint, ids=ids)
 
 
-def _head(why: Why, width: int, paint: Paint, names: ItemNames) -> Iterator[str]:
+def _head(why: Why, width: int, paint: Paint, names: ItemNames, *, ids: bool) -> Iterator[str]:
     name = names.of(why.item, why.title, width)
     of_version = visible(why.item) + (f"@{visible(why.version)}" if why.version else "")
-    about = [f"id {of_version}"] if name != of_version else []
+    about = [f"id {of_version}"] if ids and name != of_version else []
+    if not ids and why.version:
+        about.append(f"version {visible(why.version)}")
     about += [visible(text) for text in (why.kind, why.source) if text]
     if why.tokens:
         about.append(f"{why.tokens:,} tokens")
@@ -70,7 +74,7 @@ def _head(why: Why, width: int, paint: Paint, names: ItemNames) -> Iterator[str]
     yield from (paint(_ROLES.get(why.state, "omitted"), line) for line in wrap(text, width))
 
 
-def _chain(links: Iterable[Link], width: int, paint: Paint) -> Iterator[str]:
+def _chain(links: Iterable[Link], width: int, paint: Paint, *, ids: bool) -> Iterator[str]:
     before: Moment | None = None
     for link in links:
         same = link.at is not None and link.at == before
@@ -83,7 +87,7 @@ def _chain(links: Iterable[Link], width: int, paint: Paint) -> Iterator[str]:
             yield (lead + line).rstrip(" ")
             lead = " " * _AT
         if link.event is not None:
-            yield " " * _AT + paint("dim", clip(rests_on(link, link.event), max(20, width - _AT)))
+            yield " " * _AT + paint("dim", clip(rests_on(link, link.event, ids=ids), max(20, width - _AT)))
 
 
 def place(moment: Moment) -> str:
@@ -91,21 +95,23 @@ def place(moment: Moment) -> str:
     return step_name(moment.turn, moment.step)
 
 
-def rests_on(link: Link, event: Rest) -> str:
+def rests_on(link: Link, event: Rest, *, ids: bool) -> str:
     """What a sentence rests on, and whether it is derived from that or simulated."""
-    text = event_text(event)
+    text = event_text(event, ids=ids)
     return text if link.provenance == "native" else f"{link.provenance} from {text}"
 
 
-def event_text(event: Rest) -> str:
-    """An event by its line and its id, and by its line in the foreign capture."""
-    parts = [f"line {event.line:,}"]
-    if event.event_id is not None:
+def event_text(event: Rest, *, ids: bool) -> str:
+    """An event by its line, of the capture where it is from one; with `ids` by all its lines and its id."""
+    parts = [f"line {event.line:,}"] if ids or event.source_line is None else []
+    if ids and event.event_id is not None:
         shown = visible(event.event_id)
         parts.append(f"id {shown if cells(shown) <= 60 else clip(shown, 60)}")
     if event.source_line is not None:
         file = f" of {visible(event.source_file)}" if event.source_file else " of the capture"
         parts.append(f"line {event.source_line:,}{file}")
+    elif not ids:
+        parts[0] += " of the trace"
     return ", ".join(parts)
 
 

@@ -101,6 +101,7 @@ def mark_of(
     given: str,
     places: StepPlaces,
     writer: WriterState,
+    history: bytes,
 ) -> Mark:
     """The state of a pass that has fed its engine all that was read.
 
@@ -123,6 +124,7 @@ def mark_of(
         seen.seed, array("Q", seen.keys).tobytes(),
         tuple(trace.problems), trace.problem_count, tuple(found.kept), found.count, found.late,
         _stored(trace.contents, known), array("I", [number for _, number in writer.known]).tobytes(), graph,
+        history,
     )  # fmt: skip
 
 

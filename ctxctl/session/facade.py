@@ -29,6 +29,7 @@ from ctxctl.session.assembly import assembled_text
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
 from ctxctl.session.counting import Recounts
 from ctxctl.session.history import ItemHistory
+from ctxctl.session.history_file import keep_history
 from ctxctl.session.kept_replays import KeptReplays
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
@@ -273,14 +274,14 @@ class Inspector:
         return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
 
     def _batches(
-        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None
+        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None, history: ItemHistory
     ) -> Iterator[list[Event]]:
         """The events of a pass; of one that is written down, where it can be gone on with is marked."""
         if writer is None or not writer.marks:
             return self.counted()
         from ctxctl.session.grown_replay import Marking
 
-        return Marking.whole(self, found).batches(engine, writer)
+        return Marking.whole(self, found).batches(engine, writer, history)
 
     @property
     def looked_ahead(self) -> bool:
@@ -309,15 +310,18 @@ class Inspector:
         engine = self._engine(found.add, skipped=skipped)
         engine.seen = seen
         writer = self._keeping(skipped=skipped)
+        history = ItemHistory()
         try:
-            for at in self._pass(engine, self._batches(engine, found, writer), progress):
+            for at in self._pass(engine, self._batches(engine, found, writer, history), progress):
                 if writer is not None:
                     writer.add(walked_by(engine, at))
+                    history.note(at.step, engine)
                 yield at, engine
             if settle:
                 self._finish(engine, found)
             if writer is not None:
                 writer.finish(self.trace, self.summary_of(engine, found), found)
+                keep_history(self.trace, writer.made_under, history.finish(engine, self.trace.covered), found)
         finally:
             if writer is not None:
                 writer.give_up()
@@ -401,7 +405,7 @@ class Inspector:
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self._batches(engine, found, writer):
+        for batch in self._batches(engine, found, writer, history):
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
@@ -411,11 +415,11 @@ class Inspector:
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
         survey.note(noted(engine.end()), engine.delta)
         self._finish(engine, found)
+        self.item_history = history.finish(engine, self.trace.covered)
         if writer is not None:
             writer.finish(self.trace, self.summary_of(engine, found), found)
-        self.item_history = history.finish(engine, self.trace.covered)
-        assert self._summary is not None
-        return Outline(tuple(survey.rows), self._summary)
+            keep_history(self.trace, writer.made_under, self.item_history, found)
+        return Outline(tuple(survey.rows), self.summary_of(engine, found))
 
     def reporting(self) -> ReportedProblems:
         """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""

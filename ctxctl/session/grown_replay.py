@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.engine.replay.cursor import steps_with_turns
 from ctxctl.session.engine_state import mark_of, resume
+from ctxctl.session.history import ItemHistory
+from ctxctl.session.history_file import keep_history
 from ctxctl.session.replay_cache import marked_placements, marked_replay
 from ctxctl.session.replay_mark import Mark
 from ctxctl.session.replay_rows import ReplayKey
@@ -96,6 +98,10 @@ class GrownReplay:
             return False
         if resumed is None:
             return False
+        try:
+            history = ItemHistory.going_on(self._mark.history)
+        except ValueError:
+            return False
         engine, reading = resumed.engine, resumed.reading
         writer = ReplayWriter.going_on(
             self._key, self._trace.contents, self._kept, self._rows, resumed.writer
@@ -105,13 +111,16 @@ class GrownReplay:
             stop = inspector.places().spans[-1].start
         try:
             marking = Marking(inspector, reading, resumed.seen, found, stop)
-            for batch in marking.batches(engine, writer):
+            for batch in marking.batches(engine, writer, history):
                 for event in batch:
                     for at in steps_with_turns(engine, engine.feed(event) or ()):
                         writer.add(walked_by(engine, at))
+                        history.note(at.step, engine)
             for at in steps_with_turns(engine, engine.end()):
                 writer.add(walked_by(engine, at))
+                history.note(at.step, engine)
             writer.finish(self._trace, inspector.summary_of(engine, found), found)
+            keep_history(self._trace, writer.made_under, history.finish(engine, self._trace.covered), found)
         finally:
             writer.give_up()
         return True
@@ -139,24 +148,24 @@ class Marking:
             inspector, TracePass(inspector.trace, seen=seen), seen, found, spans[-1].start if spans else None
         )
 
-    def batches(self, engine: Engine, writer: ReplayWriter) -> Iterator[list[Event]]:
+    def batches(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> Iterator[list[Event]]:
         """The events, each batch to be fed to the engine before the next one is asked for."""
         reading, inspector = self._reading, self._inspector
         if self._stop is not None:
             yield from inspector.counted_of(reading.run(self._stop))
-            self._mark(engine, writer)
+            self._mark(engine, writer, history)
         yield from inspector.counted_of(reading.run())
         if reading.start == 0 and not reading.found:
             raise no_events(inspector.trace.source)
 
-    def _mark(self, engine: Engine, writer: ReplayWriter) -> None:
+    def _mark(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> None:
         inspector = self._inspector
         if not writer.writes or inspector.looked_ahead:
             return
         try:
             mark = mark_of(
                 self._reading, self._seen, engine, self._found, given(inspector), inspector.places(),
-                writer.state(),
+                writer.state(), history.state(),
             )  # fmt: skip
         except NotKeptError:
             return

@@ -11,6 +11,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from ctxctl.engine.replay.frames import FrameState
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.step_tracker import ThreadKey
@@ -45,6 +47,16 @@ UNRECORDED_KNOWN: Final = 8
 """How much was sent beside the record is known."""
 NOT_KNOWN: Final = -1
 _DAY: Final = 10
+
+
+_State = tuple[
+    list[str],
+    list[tuple[str | None, str]],
+    tuple[list[bytes], list[bytes], list[bytes]],
+    list[tuple[int, dict[str, int]]],
+    list[tuple[int, int]],
+]
+"""Strings, threads, the columns of rows, items and steps; by thread its stale copies, and its last step."""
 
 
 class HistoryRow(NamedTuple):
@@ -160,14 +172,37 @@ class ItemHistory:
 
     # Writing
 
+    def state(self) -> bytes:
+        """All that `going_on` needs, before it is finished."""
+        tables = [
+            [column.tobytes() for column in table.values()] for table in (self.rows, self.items, self.steps)
+        ]
+        stale = [(thread, known) for thread, known in self._stale.items()]
+        return msgspec.msgpack.encode(
+            (self.strings, self.threads, tables, stale, list(self._last_step.items()))
+        )
+
+    @classmethod
+    def going_on(cls, state: bytes) -> ItemHistory:
+        """A history to write on with; raises ValueError where the state is none."""
+        strings, threads, tables, stale, last_step = msgspec.msgpack.decode(state, type=_State)
+        made = cls()
+        made.strings, made.threads = strings, [ThreadKey(*key) for key in threads]
+        for table, columns in zip((made.rows, made.items, made.steps), tables, strict=True):
+            for column, data in zip(table.values(), columns, strict=True):
+                column.frombytes(data)
+        made._stale, made._last_step = dict(stale), dict(last_step)
+        return made.restored(0)
+
     def noting(self, done: Iterable[Step | Turn], engine: Engine) -> Iterator[Step | Turn]:
         """Pass results on, each noted as it is taken: the engine is then at that very step."""
         for result in done:
             if isinstance(result, Step):
-                self._note(result, engine)
+                self.note(result, engine)
             yield result
 
-    def _note(self, step: Step, engine: Engine) -> None:
+    def note(self, step: Step, engine: Engine) -> None:
+        """Take in what changed at a step, which the engine has just finished."""
         key = ThreadKey(step.session, step.thread)
         thread = self._thread.get(key)
         if thread is None:

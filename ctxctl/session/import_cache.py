@@ -64,6 +64,8 @@ class _About(msgspec.Struct, frozen=True):
     """Of the file as such, for example a gzip member that is cut off."""
     items: int
     """That a learned set put in."""
+    young: dict[str, bytes] = {}
+    """Files that had changed just before: a digest of each, as their states alone do not tell."""
 
 
 class ImportSlot:
@@ -122,6 +124,7 @@ class ImportSlot:
         inputs = Inputs()
         inputs.files = about.files
         inputs.listings = {(directory, pattern): digest for directory, pattern, digest in about.listings}
+        inputs.young = dict(about.young)
         if not inputs.unchanged() or about.ends != _ends(self._source):
             return None
         note_inputs(inputs)
@@ -144,6 +147,7 @@ class ImportSlot:
         if self._folder is None or not is_keeping() or not self._room():
             return None
         known, marked = len(problems), self._marked(inputs, learned)
+        beginning = b"" if marked is None else marked.beginning()
         name = f"{secrets.token_hex(8)}.jsonl"
         kept = self._folder / name
         try:
@@ -163,7 +167,8 @@ class ImportSlot:
                 raise
             del problems[known:]
             return None
-        if inputs.steady and inputs.unchanged() and not any(map(_may_pass, problems)):
+        stands = inputs.unchanged() or (marked is not None and marked.only_grew(beginning))
+        if inputs.steady and stands and not any(map(_may_pass, problems)):
             about = _About(
                 FORMAT,
                 code_state(),
@@ -177,8 +182,9 @@ class ImportSlot:
                 tuple(problems),
                 faults,
                 0 if learned is None else learned.items,
+                dict(inputs.young),
             )
-            if marked is not None:
+            if marked is not None and marked.may_be_kept():
                 with suppress(OSError):  # without it the next import begins at the beginning
                     marked.save(name, fd)
             if self._keep(about, fd):

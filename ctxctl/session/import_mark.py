@@ -76,6 +76,7 @@ class MarkedImport:
         self._source = source
         self._importer = importer
         self._inputs = inputs
+        self._own = os.path.abspath(source.path or "")
         self._problems: list[Problem] = []
         self._from = 0
         """Problems that were there before."""
@@ -111,6 +112,22 @@ class MarkedImport:
         made.hand_in("writer", writer.state)
         return made
 
+    def may_be_kept(self) -> bool:
+        """Whether the files beside the log are old enough for a mark, which keeps their states only."""
+        return not self._inputs.young.keys() - {self._own}
+
+    def beginning(self) -> bytes:
+        """A digest of the log as far as it is read, for `only_grew`."""
+        return _beginning(self._source, self._source.size)
+
+    def only_grew(self, beginning: bytes) -> bool:
+        """Whether the log was written on while it was read, and nothing else has changed: what was made of it
+        is of no use for the log as it is now, but can be gone on with."""
+        was, now = self._inputs.files.get(self._own), file_state(self._own)
+        if was is None or now is None or (was.device, was.inode) != (now.device, now.inode):
+            return False
+        return now.size > was.size and self._inputs.unchanged(but=self._own) and self.beginning() == beginning
+
     def save(self, trace: str, fd: int) -> None:
         """Keep the mark of an import whose trace is kept under a name."""
         made = self._made or self._kept
@@ -131,11 +148,10 @@ class MarkedImport:
             graph = self._going_on().table.encode(state, self._outside)
         except NotKeptError:
             return
-        own = os.path.abspath(self._source.path or "")
         self._made = _Mark(
             _FORMAT, code_state(), self._importer.name, stop, number, _beginning(self._source, stop), "",
             state["writer"][1], b"", tuple(self._problems[self._from :]),
-            {name: known for name, known in self._inputs.files.items() if name != own},
+            {name: known for name, known in self._inputs.files.items() if name != self._own},
             [(*key, digest) for key, digest in self._inputs.listings.items()], graph,
         )  # fmt: skip
 

@@ -53,4 +53,6 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     """Numbers of the placements that are taken from the kept replay, four bytes each."""
     graph: bytes
     """The engine, and what stands beside it; kept in pieces."""
+    history: bytes
+    """What had become of every item (`ItemHistory.state`)."""
     pieces: int = 0

@@ -133,6 +133,11 @@ class ReplayWriter:
             self._connection.execute(f"DELETE FROM {table} WHERE number >= ?", (number,))
 
     @property
+    def made_under(self) -> str:
+        """What the replay depends on beside its trace."""
+        return self._key.made_under
+
+    @property
     def marks(self) -> bool:
         """Whether it is worth its while to mark where the replay can be gone on with."""
         return self.writes and self._key.may_grow()

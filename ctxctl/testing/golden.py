@@ -256,7 +256,7 @@ def assert_context_diff(
 
 
 def _query_test(query: str | None, step: Step) -> ItemTest:
-    """Turn a query into a test of items; its predicates about steps are tested on this step."""
+    """Turn a query into a test of items; its words about steps are tested on this step."""
     if query is None:
         return _never
     from ctxctl.engine.query import QueryError, contained_text, parse_query

@@ -6,6 +6,7 @@ its own name beside the envelope (``"item": {…}``), or spread its fields over 
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
@@ -69,7 +70,7 @@ def record_of(event_type: str, data: bytes, line: bytes) -> bytes | None:
         return found
     spread = _SPREAD.get(event_type.split(".")[1], (identity,))
     if any(name in outer for name in spread):
-        return orjson.dumps(outer)
+        return _dumped(outer)
     return None
 
 
@@ -88,7 +89,16 @@ def _table(raw: bytes) -> dict[str, Any] | None:
 
 def _named(table: dict[str, Any], names: tuple[str, ...]) -> bytes | None:
     found = next((table[name] for name in names if isinstance(table.get(name), dict)), None)
+    return None if found is None else _dumped(found)
+
+
+def _dumped(table: dict[str, Any]) -> bytes | None:
+    """A table as JSON, numbers beyond 64 bits included; None if it cannot be."""
     try:
-        return None if found is None else orjson.dumps(found)
+        return orjson.dumps(table)
     except (orjson.JSONEncodeError, RecursionError):
+        pass
+    try:
+        return json.dumps(table, allow_nan=False).encode()
+    except (ValueError, RecursionError):
         return None

@@ -13,12 +13,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 import msgspec
+import xxhash
 
 YOUNG: Final = 2.0
 """Seconds: what was changed so little before it was looked at may change again without its times telling."""
+DIGESTED: Final = 256 << 20
+"""Bytes up to which all of a young file is digested: what it holds then tells what its times do not."""
 MAX_FILES: Final = 20_000
 MAX_DEPTH: Final = 8
 UNDER: Final = "/"
@@ -48,15 +52,24 @@ class Inputs:
         self.listings: dict[tuple[str, str], str] = {}
         """By absolute directory and pattern, a digest of the paths found."""
         self.steady = True
-        """False once something changed while it was looked at, or had changed just before."""
+        """False once something changed while it was looked at."""
+        self.young: dict[str, bytes] = {}
+        """Files that had changed just before, each with a digest of all of it; empty: too large for one."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the states of files alone tell that they are as they were."""
+        return self.steady and not self.young
 
     def file(self, path: str | Path) -> None:
         """A file is about to be read, or looked for."""
         name = _absolute(path)
         state = file_state(name)
         known = self.files.setdefault(name, state)
-        if known != state or (state is not None and not state.settled(time.time())):
+        if known != state:
             self.steady = False
+        elif state is not None and name not in self.young and not state.settled(time.time()):
+            self.young[name] = whole_digest(name)
 
     def listing(self, directory: str | Path, pattern: str, found: list[str]) -> None:
         """A directory was listed: what a pattern found there."""
@@ -67,20 +80,31 @@ class Inputs:
     def absorb(self, other: Inputs) -> None:
         """What was looked at in a part of this is a part of it."""
         self.steady = self.steady and other.steady
+        for name, held in other.young.items():
+            self.steady = self.steady and self.young.setdefault(name, held) == held
         for name, state in other.files.items():
             self.steady = self.steady and self.files.setdefault(name, state) == state
         for key, digest in other.listings.items():
             self.steady = self.steady and self.listings.setdefault(key, digest) == digest
 
-    def unchanged(self) -> bool:
-        """Whether everything is as it was found."""
+    def unchanged(self, but: str | None = None) -> bool:
+        """Whether everything is as it was found, young files to the byte; one file may be left out."""
+        files = [name for name in self.files if name != but]
         try:
-            return all(file_state(name) == state for name, state in self.files.items()) and all(
-                _digest(_found(Path(directory), pattern)) == known
-                for (directory, pattern), known in self.listings.items()
+            return (
+                all(file_state(name) == self.files[name] for name in files)
+                and all(self._holds(name) for name in files if name in self.young)
+                and all(
+                    _digest(_found(Path(directory), pattern)) == known
+                    for (directory, pattern), known in self.listings.items()
+                )
             )
         except OSError:
             return False
+
+    def _holds(self, name: str) -> bool:
+        """Whether a young file is what it was; of one too large nobody knows."""
+        return bool(self.young[name]) and whole_digest(name) == self.young[name]
 
 
 def real_place(path: str | Path) -> Path:
@@ -169,6 +193,23 @@ def file_state(path: str) -> FileState | None:
     except (OSError, ValueError):
         return None
     return FileState(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+
+
+def whole_digest(path: str) -> bytes:
+    """A digest of all of a file; empty where it is too large (`DIGESTED`), none, or cannot be read."""
+    digest, left = xxhash.xxh3_128(), DIGESTED
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
+                return b""
+            while data := file.read(1 << 20):
+                left -= len(data)
+                if left < 0:
+                    return b""
+                digest.update(data)
+    except (OSError, ValueError):
+        return b""
+    return digest.digest()
 
 
 _LISTED: Final[dict[tuple[str, str], tuple[FileState, list[str]]]] = {}

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from textual import on
@@ -19,7 +19,7 @@ from ctxctl.text import visible
 from ctxctl.tui import memory, messages
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.program import Program, run_program
-from ctxctl.tui.requests import Asked, Handlers
+from ctxctl.tui.requests import Asked, Handlers, Placed, PlaceRequest, ask
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.reader import Help
 from ctxctl.tui.screens.turns import navigation
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.live import LiveSession
     from ctxctl.tui.screens.diff.values import Pairing
+
+
+class Start(NamedTuple):
+    """Where a trace is to be opened, and why there."""
+
+    address: str
+    why: str
 
 
 @dataclass
@@ -55,19 +62,21 @@ class CtxApp(Program):
         left: memory.Left | None = None,
         first: Screen[None] | None = None,
         came_from: Return | None = None,
+        start: Start | None = None,
     ) -> None:
         """`live`: watch what this gives, and never call `open_inspector`.
 
         `kept` is what is remembered, `left` how this trace was left; `first` lies over the main screen at
-        first; `came_from`: one level out of the main screen lies a list.  Raises UsageError where the
-        settings name keys or actions that are none.
+        first; `came_from`: one level out of the main screen lies a list; `start`: where to go first.
+        Raises UsageError where the settings name keys or actions that are none.
         """
         super().__init__(name, settings or Settings(), kept)
         self.loader = Loader(open_inspector, self.post_message, live)
         self.turns = TurnsScreen(name)
         self.first = first
         self.came_from = came_from
-        self._left = left if live is None else None
+        self._start = start
+        self._left = left if live is None and start is None else None
         """Where the trace was left, until the view is there again or the user has gone elsewhere."""
 
     def on_mount(self) -> None:
@@ -114,6 +123,20 @@ class CtxApp(Program):
         self.turns.outlined(news.growth, news.trace)
         self._come_back()
         self._left = None
+        if self._start is not None:
+            ask(self, PlaceRequest(self._start.address, None))
+
+    def _placed(self, found: Placed) -> None:
+        start, self._start = self._start, None
+        if start is not None and found.address == start.address:
+            if (
+                not self.turns.state.cursor
+                and self.screen is self.turns
+                and self.go_to(found.ordinal, step=True)
+            ):
+                self.tell(f"at {start.address}: {start.why}")
+        else:
+            super()._placed(found)
 
     def _anew(self, news: messages.Anew) -> None:
         closed = self._close_views()
@@ -205,12 +228,13 @@ def run(
     settings: Settings | None = None,
     pair: Pairing | None = None,
     came_from: Return | None = None,
+    start: Start | None = None,
 ) -> int:
     """Run the UI until the user leaves; the exit code.
 
     `live`: watch what this gives while it is written, and never call `open_inspector`.  `pair`: begin with
     these two frames held against each other; it is called after `open_inspector`.  `came_from`: a list that
-    the user may go back to, and does where the trace cannot be opened.
+    the user may go back to, and does where the trace cannot be opened.  `start`: where to go first.
 
     `open_inspector` is called in a thread after the first paint.  Its CtxctlError ends the UI: the message
     goes to stderr once the terminal is restored, and the error's exit code is returned.  128 + n after a
@@ -227,8 +251,9 @@ def run(
     left = kept.left(key) if pair is None else None
     first = None if pair is None else DiffScreen(pair, first=True)
     app = CtxApp(
-        open_inspector, name, live, settings=settings, kept=kept, left=left, first=first, came_from=came_from
-    )
+        open_inspector, name, live, settings=settings, kept=kept, left=left, first=first, came_from=came_from,
+        start=start,
+    )  # fmt: skip
     lines = run_program(app, settings)
     app.loader.stop()
     for n, line in enumerate(lines):

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.model.cost_sums import Paid
 from ctxctl.model.outline import Row
-from ctxctl.tui.thread_tree import ThreadName
+from ctxctl.tui.thread_names import ThreadName
 
 _DIGITS: Final = 10
 """Digits behind the point of a dollar: a token at a hundredth of a dollar a million."""

@@ -13,7 +13,8 @@ from operator import sub
 from typing import NamedTuple
 
 from ctxctl.tui.outline import Turns
-from ctxctl.tui.thread_tree import HEADING, Place, Session, Thread, ThreadName
+from ctxctl.tui.thread_names import ThreadName
+from ctxctl.tui.thread_tree import HEADING, Place, Session, Thread
 
 Block = tuple[Place, ...]
 

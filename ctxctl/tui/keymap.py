@@ -29,6 +29,7 @@ Scope = Literal[
     "line",
     "palette",
     "sessions",
+    "fleet",
 ]
 """Where a key works: everywhere, on the main screen, in any list, in any text, in a full-screen text, on one
 of the other screens, in a line of input.
@@ -250,6 +251,7 @@ _POINTER: Final[tuple[Action, ...]] = (
     ),
     Action("pointer.findings", ("exclamation_mark",), "findings", "what lint finds", "pointer", "findings"),
     Action("pointer.only", ("o",), "only", "blame: all, the stale ones, the duplicates", "pointer", "only"),
+    Action("pointer.ids", ("i",), "ids", "why: the ids of items and events too", "pointer", "ids"),
 )
 
 
@@ -323,6 +325,26 @@ _SESSIONS: Final[tuple[Action, ...]] = (
 )
 
 
+_FLEET: Final[tuple[Action, ...]] = (
+    Action(
+        "fleet.open", ("enter",), "open", "a group's sessions; the session, where it matters", "fleet", "open"
+    ),
+    Action("fleet.back", ("escape",), "back", "back to the groups, then to all sessions", "fleet", "back"),
+    Action(
+        "fleet.find",
+        ("slash",),
+        "find",
+        "only sessions that fit: words, client:x, cost>5, -model:y",
+        "fleet",
+        "find",
+    ),
+    Action("fleet.group", ("B",), "group", "group by: project, client, week, nothing", "fleet", "group"),
+    Action("fleet.sort", ("S",), "sort", "sort by the next column", "fleet", "sort"),
+    Action("fleet.reverse", ("R",), "reverse", "sort the other way round", "fleet", "reverse"),
+    Action("fleet.again", ("r",), "again", "read the dataset again: it may have grown", "fleet"),
+)
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     *_MOVING,
     *_MAIN,
@@ -337,6 +359,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_WHATIF,
     *_SEARCH,
     *_SESSIONS,
+    *_FLEET,
 )
 """All actions, in the order of the hints and of the help."""
 

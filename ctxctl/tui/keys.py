@@ -105,6 +105,7 @@ _HEADINGS: Final[dict[str, str]] = {
     "line": "In a line of input",
     "palette": "In the list of commands",
     "sessions": "Sessions",
+    "fleet": "A dataset of many captures",
 }
 """Texts have the keys of lists; the help names them once."""
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ctxctl.model.outline import Row
 from ctxctl.model.vocab import warns
-from ctxctl.tui.thread_tree import ThreadName, ThreadTree, TurnEntry
+from ctxctl.tui.thread_names import ThreadName
+from ctxctl.tui.thread_tree import ThreadTree, TurnEntry
 
 
 class Growth(NamedTuple):

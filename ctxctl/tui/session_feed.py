@@ -16,7 +16,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.model.session_list import ListedSession
 from ctxctl.tui.lifecycle import FAULT_EXIT, place_of
 from ctxctl.tui.requests import Answered, receiver_is_gone
-from ctxctl.tui.screens.sessions.state import Arranged, ListFailed, Wish, in_order
+from ctxctl.tui.screens.sessions.state import Arranged, ListFailed, Wish, in_order, twins_of
 
 if TYPE_CHECKING:
     from ctxctl.fleet.asking import Asker
@@ -246,7 +246,7 @@ def arranged(
     live = sum(bool(one.live) for one in told.sessions)
     return Arranged(
         rows, wish, now, cursor, len(told.sessions), told.unread, live, told.places,
-        looked=told.looked, reading=told.reading,
+        looked=told.looked, reading=told.reading, twins=twins_of(rows),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ _COLOURS: Final[dict[str, tuple[str, str, str, str]]] = {
     # dark, light, contrast-dark, contrast-light
     "primary": ("#7aa2f7", "#2b62c9", "#8ab8ff", "#0033a0"),
     "secondary": ("#bb9af7", "#7b3fc0", "#e0b0ff", "#5a0a8c"),
-    "accent": ("#4fc1d8", "#0b7285", "#5cf0ff", "#00434f"),
+    "accent": ("#4fc1d8", "#0a6a7c", "#5cf0ff", "#00434f"),
     "warning": ("#e0af68", "#8f5b00", "#ffd75f", "#5c3a00"),
     "error": ("#f7768e", "#b8263f", "#ff9aa8", "#8a0014"),
     "success": ("#9ece6a", "#2f6f1d", "#8dff7a", "#0e4a00"),

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
 from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED, Figures, Series
 from ctxctl.tui.step_series import MOST_TURNS, StepSeries, wants_steps
+from ctxctl.tui.thread_names import ThreadName, ThreadNames
 
 if TYPE_CHECKING:
     from ctxctl.model.outline import Row
 
-ThreadName = tuple[str | None, str]
-"""Session and thread."""
 
 _DEEPEST: Final = 64
 """Threads inside threads; one that would stand deeper stands at the top."""
@@ -187,6 +186,8 @@ class ThreadTree:
 
     def __init__(self) -> None:
         self.threads: dict[ThreadName, Thread] = {}
+        self.names = ThreadNames()
+        """What threads are called."""
         self.sessions: dict[str | None, Session] = {}
         self.kids: dict[int, list[ThreadName]] = {}
         """By turn, the threads that began in it, in the order in which they became known."""
@@ -217,6 +218,7 @@ class ThreadTree:
         if thread is None:
             thread = self.threads[name] = Thread(name)
             self._floating[name] = None
+            self.names.take(*name, rows[entry.ordinals[0]].origin)
         noted = 0
         if index == len(self._entries):
             self._entries.append(entry)
@@ -304,6 +306,12 @@ class ThreadTree:
     def session_of(self, root: int) -> Session:
         """The session in which a turn at the top is listed."""
         return self.sessions[self._entries[root].session]
+
+    def session_name(self, session: str | None, room: int) -> str:
+        """What a session is called in so many cells."""
+        found = self.sessions.get(session)
+        title = self._entries[found.roots[0]].title if found is not None and found.roots else None
+        return self.names.session(session, title, room)
 
     def rank(self, root: int) -> int:
         """The place of a turn at the top among those of its session."""

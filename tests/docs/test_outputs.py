@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/questions.md", "docs/tutorial.md", "docs/why.md", "docs/check.md")
 UPDATE = os.environ.get("CTXCTL_UPDATE_GOLDENS") == "1"
 ELISION = "..."
+QUIET = " 2>/dev/null"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -74,12 +75,29 @@ def run(command: str, place: Path) -> list[str]:
         "COLUMNS": "80",
         "LC_ALL": "C.UTF-8",
     }
-    if forking.HERE and command.startswith("ctxctl ") and not set(command) & set("|<>;&$"):
-        # No shell has a part in it, and a fork starts in a fraction of the time.
-        with open(os.devnull, "rb") as nothing, tempfile.TemporaryFile() as both:
-            forking.forks().run(shlex.split(command)[1:], env, place / "work", [nothing, both, both], 60)
-            both.seek(0)
-            return [line.rstrip() for line in both.read().decode().splitlines()]
+    asked, _, filters = command.partition(" | ")
+    quiet = asked.endswith(QUIET)
+    asked = asked.removesuffix(QUIET)
+    if forking.HERE and asked.startswith("ctxctl ") and not set(asked) & set("|<>;&$"):
+        # The shell has no part in it but the filters, and a fork starts in a fraction of the time.
+        with (
+            open(os.devnull, "r+b") as nothing,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
+            two = [out, nothing if quiet else err if filters else out]
+            forking.forks().run(shlex.split(asked)[1:], env, place / "work", [nothing, *two], 60)
+            out.seek(0)
+            err.seek(0)
+            said = err.read()
+            if filters:
+                said += subprocess.run(
+                    ["sh", "-c", filters], cwd=place / "work", env=env, stdin=out, stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT, timeout=60, check=False,
+                ).stdout  # fmt: skip
+            else:
+                said += out.read()
+            return [line.rstrip() for line in said.decode().splitlines()]
     done = subprocess.run(
         ["sh", "-c", command],
         cwd=place / "work",
@@ -100,12 +118,40 @@ def matches(shown: list[str], printed: list[str]) -> bool:
 
 
 def renewed(shown: list[str], printed: list[str]) -> list[str]:
-    """A page's lines after an update: the output, without what stood behind an elision."""
+    """A page's lines after an update: the output, without what stood behind each elision.
+
+    Lines between two elisions are those of the output that are like them; what is nowhere any more goes.
+    """
     if ELISION not in shown:
         return printed
-    head = shown[: shown.index(ELISION)]
-    tail = shown[len(shown) - shown[::-1].index(ELISION) :]
-    return [*printed[: len(head)], ELISION, *(printed[-len(tail) :] if tail else [])]
+    if matches(shown, printed):
+        return shown
+    head, *middle, tail = _parts(shown)
+    last = len(printed) - len(tail)
+    lines, at = printed[: len(head)], len(head)
+    for part in middle:
+        places = range(at, last - len(part) + 1)
+        place = max(places, key=lambda n: _alike(part, printed[n:]), default=None)
+        if place is not None and _alike(part, printed[place:]):
+            lines += [ELISION, *printed[place : place + len(part)]]
+            at = place + len(part)
+    return [*lines, ELISION, *printed[max(at, last) :]]
+
+
+def _parts(shown: list[str]) -> list[list[str]]:
+    """The lines before, between and behind the elisions."""
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        if line == ELISION:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return parts
+
+
+def _alike(part: list[str], printed: list[str]) -> int:
+    """In how many lines the two begin alike."""
+    return sum(a == b for a, b in zip(part, printed, strict=False))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -133,3 +179,12 @@ def test_elisions() -> None:
     assert matches(["a", "...", "d"], ["a", "b", "c", "d"])
     assert not matches(["a", "...", "d"], ["a", "b", "c"])
     assert renewed(["a", "...", "d"], ["1", "2", "3", "4"]) == ["1", "...", "4"]
+
+
+def test_an_update_leaves_what_is_still_so() -> None:
+    shown = ["...", "b", "...", "d", "e"]
+    assert renewed(shown, ["a", "b", "c", "d", "e"]) == shown
+    assert renewed(shown, ["a", "b", "c", "d", "f"]) == ["...", "b", "...", "d", "f"]
+    printed = ["a", "b", "c", "d", "f"]
+    assert renewed(["a", "...", "c", "x", "...", "e"], printed) == ["a", "...", "c", "d", "...", "f"]
+    assert renewed(["a", "...", "x", "...", "e"], printed) == ["a", "...", "f"]

@@ -27,11 +27,14 @@ from typing import Any, NamedTuple
 from tests.fuzz import commands, seeds
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import ROOT, Seed
+from tests.fuzz.tally import COMMANDS, Slowest, Tally, read, told
 
 FOUND = ROOT / ".fuzz" / "found"
 SOUND = seeds.TRACES / "retrieval-agent.jsonl"
 _WIDEST = 30_000
 """Bytes of captures whose records are put into others."""
+_AT_ONCE = 16
+"""Inputs that are laid out together, and share a child while nothing goes wrong."""
 
 
 class Drawn(NamedTuple):
@@ -49,7 +52,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--inputs", type=int, default=0, help="stop after so many, whatever the minutes")
     parser.add_argument("--seed", type=int, default=0, help="0: another one each day")
-    parser.add_argument("--corpus", type=Path)
+    parser.add_argument("--corpus", default="", help="a folder of further captures")
     parser.add_argument("--each", type=int, default=4, help="commands for each input")
     parser.add_argument("--again", type=Path)
     given = parser.parse_args()
@@ -74,28 +77,42 @@ def _isolated(folder: Path) -> None:
 def _fuzzed(given: argparse.Namespace, scratch: Path) -> int:
     first = given.seed or int(time.strftime("%Y%m%d"))
     pool = seeds.fixtures()
-    corpus = seeds.corpus(given.corpus) if given.corpus is not None and given.corpus.is_dir() else []
+    corpus = seeds.corpus(Path(given.corpus)) if given.corpus and Path(given.corpus).is_dir() else []
     print(f"seed {first}; {len(pool)} captures of the repository, {len(corpus)} of a corpus", file=sys.stderr)
     random = Random(first)
     donors = [seed.read() for seed in pool if seed.path.stat().st_size <= _WIDEST]
     counts: Counter[str] = Counter()
+    tally = Tally(COMMANDS, FOUND.parent / "tally.json")
     done = ran = 0
     ends = time.monotonic() + given.minutes * 60
     while time.monotonic() < ends and not (given.inputs and done >= given.inputs):
-        drawn = _draw(random, pool, corpus, donors)
-        folder, path = _laid_out(scratch, drawn)
-        work = commands.job(path, folder, SOUND, Random(drawn.number), given.each, drawn.read_as)
-        for failure in commands.failures(work, scratch):
-            name = _signature(failure)
-            if name not in counts:
-                _keep(name, drawn, failure, work)
-            counts[name] += 1
-        done, ran = done + 1, ran + len(work.commands)
+        many = min(_AT_ONCE, given.inputs - done) if given.inputs else _AT_ONCE
+        drawn = [_draw(random, pool, corpus, donors) for _ in range(many)]
+        works = [_work(one, scratch / f"{number}", given.each) for number, one in enumerate(drawn)]
+        for one, work, result in zip(drawn, works, commands.results(works, scratch), strict=True):
+            for failure in result.failures:
+                name = _signature(failure)
+                if name not in counts:
+                    _keep(name, one, failure, work)
+                counts[name] += 1
+                tally.failed(name)
+            what = (
+                f"{' '.join(map(_abstract, result.slowest.split(' ')))} of {one.seed.name}, seed {one.number}"
+            )
+            tally.add(1, len(work.commands), Slowest(result.seconds, what))
+        done, ran = done + many, ran + sum(len(work.commands) for work in works)
+    tally.save()
     failed = f"{sum(counts.values())} failures of {len(counts)} kinds"
     print(f"{done} inputs, {ran} commands, {failed} (seed {first})")
     for name, count in counts.most_common():
         print(f"  {count} times: {os.path.relpath(FOUND / name, ROOT)}: {_told(name)}")
+    print("Over all runs:", *told(read(FOUND.parent / "tally.json")), sep="\n  ")
     return 1 if counts else 0
+
+
+def _work(drawn: Drawn, place: Path, each: int) -> commands.Job:
+    folder, path = _laid_out(place, drawn)
+    return commands.job(path, folder, SOUND, Random(drawn.number), each, drawn.read_as)
 
 
 def _draw(random: Random, pool: list[Seed], corpus: list[Seed], donors: list[bytes]) -> Drawn:
@@ -110,7 +127,7 @@ def _laid_out(scratch: Path, drawn: Drawn) -> tuple[Path, Path]:
     for name in ("input", "cache"):
         shutil.rmtree(scratch / name, ignore_errors=True)
     folder = scratch / "input"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     path = folder / f"capture{drawn.seed.path.suffix}"
     path.write_bytes(drawn.data)
     return folder, path

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
 import resource
 import select
@@ -29,6 +31,8 @@ _WORKS: Final = 0.05
 """Seconds of processor time within `PATIENCE` that make a child one that works."""
 SOUND: Final = (0, 1, 2, 3, 4)
 """Exit codes that say something about the input; the rest are bugs."""
+_APART: Final = ("ctxctl.tui", "ctxctl.hooks", "ctxctl.__main__", "ctxctl.testing")
+"""Modules that no command here needs, or that do something when they are imported."""
 _TRACEBACK: Final = b"Traceback (most recent call last)"
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069\u061c\u200e\u200f"
 _UNFIT: Final = re.compile(f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_BIDI}]")
@@ -152,9 +156,14 @@ def warm(trace: Path) -> None:
             contextlib.redirect_stderr(io.StringIO()),
         ):
             _run(tuple(filled(part, places) for part in arguments))
+    import ctxctl
     from ctxctl.importers import registry
     from ctxctl.trace.source import Source
 
+    for module in pkgutil.walk_packages(ctxctl.__path__, "ctxctl."):
+        if not module.name.startswith(_APART):
+            with contextlib.suppress(ImportError):  # of what is not installed here
+                importlib.import_module(module.name)
     for known in registry.built_in():
         with contextlib.suppress(Exception):
             list(registry.capture_events(known, Source.from_bytes("none", b"{}"), lambda problem: None))
@@ -167,13 +176,52 @@ def _run(arguments: Sequence[str]) -> int:
     return run(list(arguments))
 
 
+class Result(NamedTuple):
+    """What became of one job."""
+
+    failures: list[Failure]
+    seconds: float = 0.0
+    slowest: str = ""
+    """Seconds of processor time that its slowest command took, and which one that was."""
+
+
 def failures(work: Job, folder: Path) -> list[Failure]:
-    """Run a job in a child; what went wrong.  `folder` takes what its commands print."""
+    """Run a job in a child of its own; what went wrong.  `folder` takes what its commands print."""
+    return results([work], folder)[0].failures
+
+
+def results(works: Sequence[Job], folder: Path) -> list[Result]:
+    """Run jobs, one after the other, and say what became of each.
+
+    To fork costs as much as a command, so jobs share a child while nothing happens to it.  What goes wrong
+    in a child that had others before is run again in one of its own: what counts is what it does there.
+    """
+    found: list[Result] = []
+    while len(found) < len(works):
+        ended = _child_of(works[len(found) :], folder)
+        if len(ended) > 1 and ended[-1].failures:
+            alone = _child_of(works[len(found) + len(ended) - 1 :][:1], folder)[0]
+            ended[-1] = (
+                alone
+                if alone.failures
+                else Result(
+                    [
+                        Failure(one.arguments, f"{one.what} (after other inputs in one process)")
+                        for one in ended[-1].failures
+                    ]
+                )
+            )
+        found += ended
+    return found
+
+
+def _child_of(works: Sequence[Job], folder: Path) -> list[Result]:
+    """What became of jobs up to the first one that something went wrong with, in one child."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _in_child(work, writing, folder)
+        _in_child(works, writing, folder)
     os.close(writing)
     try:
         told, ended = _told(reading, child)
@@ -183,10 +231,21 @@ def failures(work: Job, folder: Path) -> list[Failure]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
-    found = [Failure(tuple(row["arguments"]), row["what"]) for row in told if row.get("what")]
-    begun = [row for row in told if "begun" in row]
+    found: list[Result] = []
+    begun: Sequence[str] = ()
+    bad: list[Failure] = []
+    for row in told:
+        if "begun" in row:
+            begun = row["begun"]
+        elif "what" in row:
+            bad.append(Failure(tuple(row["arguments"]), row["what"]))
+        else:
+            found.append(Result(bad, row["seconds"], row["slowest"]))
+            bad = []
     if os.waitstatus_to_exitcode(status) != 0 and begun:
-        found.append(Failure(tuple(begun[-1]["begun"]), _end_of(status, ended, folder / "stack")))
+        bad.append(Failure(tuple(begun), _end_of(status, ended, folder / "stack")))
+        found.append(Result(bad))
+    assert found, f"a child that did nothing: {os.waitstatus_to_exitcode(status)}"
     return found
 
 
@@ -235,7 +294,7 @@ def _worked(child: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _in_child(work: Job, writing: int, folder: Path) -> NoReturn:
+def _in_child(works: Sequence[Job], writing: int, folder: Path) -> NoReturn:
     code = 99
     try:
         os.setpgid(0, 0)
@@ -255,22 +314,42 @@ def _in_child(work: Job, writing: int, folder: Path) -> NoReturn:
             )
             faulthandler.register(signal.SIGXCPU, file=stacks, chain=True)
             faulthandler.enable(stacks)
-            os.environ.pop("CTXCTL_CACHE", None)
-            os.environ.update(work.environment)
-            size = (
-                int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-                if sys.platform == "linux"
-                else MEMORY
-            )
-            resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
-            for arguments in work.commands:
-                _tell(writing, {"begun": arguments})
-                what = _one(arguments)
-                if what:
-                    _tell(writing, {"arguments": arguments, "what": what})
+            for work in works:
+                if not _done(work, writing):
+                    break
         code = 0
     finally:
         os._exit(code)
+
+
+def _done(work: Job, writing: int) -> bool:
+    """Run the commands of one job and tell of each; whether nothing went wrong."""
+    for name in ("CTXCTL_CACHE", "CTXCTL_CACHE_DIR"):
+        os.environ.pop(name, None)
+    os.environ.update(work.environment)
+    _bound_memory()
+    slowest, sound = (0.0, ""), True
+    for arguments in work.commands:
+        _tell(writing, {"begun": arguments})
+        begun = _seconds()
+        what = _one(arguments)
+        slowest = max(slowest, (round(_seconds() - begun, 3), " ".join(arguments)))
+        if what:
+            _tell(writing, {"arguments": arguments, "what": what})
+            sound = False
+    _tell(writing, {"seconds": slowest[0], "slowest": slowest[1]})
+    return sound
+
+
+def _bound_memory() -> None:
+    """Allow `MEMORY` more than there is now, whatever was there before."""
+    size = (
+        int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        if sys.platform == "linux"
+        else MEMORY
+    )
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, hard))
 
 
 def _tell(writing: int, row: Row) -> None:

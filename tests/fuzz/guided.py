@@ -10,12 +10,20 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import atheris
 
 with atheris.instrument_imports(include=["ctxctl"]):
     from tests.fuzz.parsers import PARSERS
+
+from tests.fuzz.tally import Slowest, Tally
+
+_AT_ONCE: Final = 256
+"""Inputs between two looks at the tally."""
 
 
 def main() -> None:
@@ -32,8 +40,31 @@ def main() -> None:
     words.write_text("".join(f'"{_escaped(word)}"\n' for word in parser.words), encoding="ascii")
     again = any(not option.startswith("-") and Path(option).is_file() for option in options)
     given = [] if again else [str(starts), f"-dict={words}"]
-    atheris.Setup([sys.argv[0], *given, *options], parser.run)
+    run = parser.run if again else _counted(name, parser.run)
+    atheris.Setup([sys.argv[0], *given, *options], run)
     atheris.Fuzz()
+
+
+def _counted(name: str, run: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """A parser whose inputs, failures and slowest input are added to the tally."""
+    tally, clock = Tally(name), time.process_time
+    count, slowest = 0, 0.0
+
+    def counted(data: bytes) -> None:
+        nonlocal count, slowest
+        begun = clock()
+        try:
+            run(data)
+        except BaseException as error:
+            tally.failed(type(error).__name__)
+            raise
+        slowest = max(slowest, clock() - begun)
+        count += 1
+        if count == _AT_ONCE:
+            tally.add(count, slowest=Slowest(round(slowest, 3), "one input"))
+            count, slowest = 0, 0.0
+
+    return counted
 
 
 def _escaped(word: bytes) -> str:

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from ctxctl.importers import registry
+from ctxctl.importers.pi.system import strict_schema
 from ctxctl.ingest.build import timestamp
 from ctxctl.ingest.lines import Line, salvage
 from ctxctl.ingest.parts import moment
 from ctxctl.model.problem import Problem
+from ctxctl.providers.spans import inferences
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.decode import Decoder
 from ctxctl.trace.source import Source
 from tests.formats.damage import Imported, imported
 from tests.fuzz.laws import faults
+from tests.fuzz.parsers import PARSERS
 
 
 def _lines(*rows: Any) -> bytes:
@@ -87,6 +90,55 @@ CAPTURES: dict[str, tuple[str, bytes]] = {
             {"kind": "message", "turn": 1, "role": "user", "content": "b"},
         ),
     ),
+    "a session that is named when items were told": (
+        "sanqian",
+        _lines(
+            {"kind": "createAgent", "turn": 1, "agent_id": "a", "attached_contexts": ["notes:n"]},
+            {"kind": "getCurrent", "turn": 1, "provider_id": "notes:n", "data": {"title": "a", "content": "b", "version": 1}},
+            {"kind": "detach", "turn": 2, "session_id": "s", "contexts": ["notes:n"]},
+            {"kind": "message", "turn": 2, "role": "user", "content": "c"},
+        ),
+    ),
+    "a server that gets its name late": (
+        "mcp-session",
+        _lines(
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+            {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}},
+            {"jsonrpc": "2.0", "id": 0, "result": {"capabilities": {}, "protocolVersion": "1", "serverInfo": {"name": "notes"}}},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+            {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}},
+        ),
+    ),
+    "another server, behind the first": (
+        "mcp-session",
+        _lines(
+            {"jsonrpc": "2.0", "id": 0, "result": {"capabilities": {}, "protocolVersion": "1", "serverInfo": {"name": "notes"}}},
+            {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "search", "inputSchema": {"type": "object"}}]}},
+            {"jsonrpc": "2.0", "id": 2, "result": {"capabilities": {}, "protocolVersion": "1", "serverInfo": {"name": "maps"}}},
+            {"jsonrpc": "2.0", "id": 3, "result": {"tools": [{"name": "way", "inputSchema": {"type": "object"}}]}},
+        ),
+    ),
+    "a number that no machine has, in a stream's repaired line": (
+        "api",
+        b'{"type":"response.created","sequence_number":0,"response":{"id":"r","object":"response","model":"m","output":[]}}\n'
+        b'{"type":"response.completed","sequence_number":1,"n":1180591620717411303424,"m":NaN,"response":{"id":"r",'
+        b'"object":"response","model":"m","usage":{"input_tokens":3,"output_tokens":1},"output":[{"type":"message","role":"assistant",'
+        b'"content":[{"type":"output_text","text":"a"}]}]}}\n',
+    ),
+    "a block whose type is an object": (
+        "chat-messages",
+        json.dumps([{"role": "user", "content": [{"type": {"a": 1}, "text": "a"}]}, {"role": "assistant", "content": "b"}]).encode(),
+    ),
+    "a foreign line that names a session": (
+        "sanqian",
+        _lines(
+            {"kind": "attach", "turn": 1, "contexts": ["notes:n"]},
+            {"kind": "getCurrent", "turn": 1, "provider_id": "notes:n", "data": {"title": "a", "content": "b", "version": 1}},
+            {"type": "user", "sessionId": "s", "uuid": "u"},
+            {"kind": "detach", "turn": 2, "contexts": ["notes:n"]},
+            {"kind": "message", "turn": 2, "role": "user", "content": "c"},
+        ),
+    ),
     "a day that no calendar has": (
         "goose",
         _lines(
@@ -127,6 +179,35 @@ def test_what_is_wrong_is_told_by_the_import() -> None:
     assert told["an item of a step that is over"] == [("late-event", 1)]
     assert told["an item of a step that was sent"] == [("late-event", 1)]
     assert told["a request of a step that is over"] == [("late-event", 1)]
+
+
+def test_a_server_is_a_session_by_the_name_that_it_begins_with() -> None:
+    late, other = _of("a server that gets its name late"), _of("another server, behind the first")
+    assert {event.get("session_id") for event in late.events} == {None}
+    assert [event.get("session_id") for event in other.events if ".item." in event["event_type"]] == [
+        "notes",
+        "maps",
+    ]
+
+
+PARSED = {
+    "codec": b'{"event_type":"context.item.added","item_id":"a","context_kind":"note","token_estimate":18446744073709551616}\n',
+}
+"""By parser, what it could not take."""
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_parsers_take_what_was_found(name: str) -> None:
+    PARSERS[name].run(PARSED[name])
+
+
+def test_a_foreign_line_names_no_session() -> None:
+    found = _of("a foreign line that names a session")
+    assert [(problem.slug, problem.line) for problem in found.problems] == [("unknown-record", 3)]
+    assert {event.get("session_id") for event in found.events} == {None}
+    assert [
+        event["data"]["item_id"] for event in found.events if event["event_type"] == "context.item.removed"
+    ] == ["notes:n"]
 
 
 def test_what_is_late_is_kept_without_the_step_that_is_over() -> None:
@@ -185,3 +266,21 @@ def test_keys_of_a_stranger_are_told_on_one_short_line() -> None:
     assert "\n" not in problem.message
     assert len(problem.message) < 200
     assert "plain" in problem.message
+
+
+@pytest.mark.parametrize("value", [[10**400, 1], [1, 10**400], 10**400, [float("inf"), 1], -(10**400)])
+def test_times_of_spans_that_no_machine_has_are_none(value: object) -> None:
+    assert inferences.moment(value) is None
+
+
+def test_times_of_spans_are_moments_in_whatever_unit() -> None:
+    told = [
+        inferences.moment(value) for value in ([1767225600, 5 * 10**8], 1767225600_000, "1767225600000000000")
+    ]
+    assert [str(one)[:19] for one in told] == ["2026-01-01T00:00:00"] * 3
+
+
+@pytest.mark.parametrize("name", [{}, [], None, 1])
+def test_a_schema_that_requires_what_is_no_name_stays(name: object) -> None:
+    assert strict_schema({"type": "object", "properties": {"a": {}}, "required": [name]}) is None
+    assert strict_schema({"type": "object", "properties": {"a": {}}, "required": ["a"]}) is not None

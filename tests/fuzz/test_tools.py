@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz import seeds
+from tests.fuzz import seeds, tally
 from tests.fuzz.mutations import mutated
 from tests.fuzz.parsers import PARSERS
 from tests.fuzz.plain import made
@@ -139,6 +139,18 @@ for name in kinds:
 commands.faults = lambda capture, trace, name: ["validate: late-event: line 3: of " + str(capture)]
 work = commands.Job(((commands.LAW, "a", "b", "codex"),), {"CTXCTL_CACHE": "off"})
 print("law", [one.what for one in commands.failures(work, Path(sys.argv[1]))])
+
+sound = commands.Job((("is_sound",),), {"CTXCTL_CACHE": "off"})
+ends = commands.Job((("is_sound",), ("kills",)), {"CTXCTL_CACHE": "off"})
+once = set()
+def only_behind_others():
+    return 0 if not once else breaks()
+kinds["sets"] = lambda: once.add(1) or 0
+kinds["behind"] = only_behind_others
+behind = [commands.Job(((name,),), {"CTXCTL_CACHE": "off"}) for name in ("sets", "behind", "is_sound")]
+for name, works in (("many", [sound, ends, sound, ends, sound]), ("behind", behind)):
+    found = commands.results(works, Path(sys.argv[1]))
+    print(name, [[one.what[:16] + one.what[-11:] for one in each.failures] for each in found])
 """
 
 
@@ -146,6 +158,14 @@ def test_what_no_command_may_do_is_noticed(tmp_path: Path) -> None:
     done = _python("-c", CHILD, str(tmp_path))
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert told.pop("law") == "['law of codex: validate: late-event: line 3: of a']"
+    assert eval(told.pop("many")) == [
+        [],
+        ["ended by SIGSEGVSIGSEGV at "],
+        [],
+        ["ended by SIGSEGVSIGSEGV at "],
+        [],
+    ]
+    assert eval(told.pop("behind")) == [[], ["exit 70: ctxctl:ne process)"], []]
     assert told["is_sound"] == "[]"
     wrong = {name: eval(told[name]) for name in told if name != "is_sound"}
     assert all(len(found) == 1 and found[0][0] == (name,) for name, found in wrong.items()), wrong
@@ -188,6 +208,7 @@ def test_a_finding_is_kept_once_and_can_be_run_again(tmp_path: Path) -> None:
     done = _python("-c", FAULTY, str(found), "--inputs", "12", "--seed", "4", "--minutes", "2")
     assert done.returncode == 1, done.stderr
     assert "12 inputs, 12 commands" in done.stdout
+    assert "commands: 12 inputs, 12 commands, " in done.stdout, "the sums of all runs"
     (kept,) = found.iterdir()
     run = json.loads((kept / "run.json").read_text())
     assert run["arguments"][:2] == ["lint", "{}"]
@@ -195,6 +216,28 @@ def test_a_finding_is_kept_once_and_can_be_run_again(tmp_path: Path) -> None:
     again = _python("-c", FAULTY, str(found), "--again", str(kept))
     assert again.returncode == 1
     assert "bug in ctxctl: SystemError" in again.stdout
+
+
+def test_what_was_fuzzed_is_summed_over_runs(tmp_path: Path) -> None:
+    file, now = tmp_path / "tally.json", iter(range(0, 1000, 6))
+    for seconds in (0.5, 2.0, 1.0):
+        run = tally.Tally("codec", file, lambda: float(next(now)))
+        run.add(10, slowest=tally.Slowest(seconds, "one input"))
+        run.failed("KeyError")
+    other = tally.Tally(tally.COMMANDS, file, lambda: float(next(now)))
+    other.add(1, 4, tally.Slowest(3.0, "lint {}"))
+    assert tally.COMMANDS not in tally.read(file), "not yet: it was begun just now"
+    other.add(1, 4)
+    assert tally.read(file)[tally.COMMANDS]["inputs"] == 2
+    tally.Tally("sse", file).save()
+    assert [line.partition("; slowest ")[0] for line in tally.told(tally.read(file))] == [
+        "commands: 2 inputs, 8 commands, 0 failures",
+        "codec: 30 inputs, 3 failures; 3 times KeyError",
+        "sse: 0 inputs, 0 failures",
+        "parsers in sum: 30 inputs, 3 failures",
+    ]
+    assert "slowest 2.00 s" in tally.told(tally.read(file))[1]
+    assert tally.told({}) == ["nothing was fuzzed here yet"]
 
 
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,14 +12,17 @@ import pytest
 HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parent.parent / "docs" / "json.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
-NAMES = {"stage": "one_stage", "compaction": "one_compaction"}
+NAMES = {"stage": "one_stage", "compaction": "one_compaction", "cache": "one_cache"}
+"""Types of lines whose definition has another name: what a line holds has that one."""
 BESIDE = {
     "budget", "part", "budget_turn", "shrunk", "budget_finding", "check",
     "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
-    "learned", "fleet", "group_cost", "session_list", "listed_session", "compaction",
+    "learned", "fleet", "group_cost", "session_list", "listed_session", "compaction", "kept", "cache",
+    "question", "answer", "row", "fleet_diff", "measure", "fleet_added", "fleet_status", "fleet_file",
+    "fleet_compacted", "fleet_vacuumed", "fleet_forgotten",
 }  # fmt: skip
 """Types of lines of other commands: test_json_of_plans.py, test_calibrating.py, test_cli_learn.py,
-test_fleet_commands.py, test_cli_ls.py, test_handed_on.py."""
+test_fleet_commands.py, test_cli_ls.py, test_handed_on.py, test_json_commands.py."""
 OUTPUTS = sorted(path.stem for path in (HERE / "expected").glob("*json*.txt"))
 
 

@@ -60,9 +60,11 @@ def test_no_line_of_a_text_is_a_request(made: dict[str, str]) -> None:
 
 
 def test_each_command_has_its_page_and_stands_in_the_first(made: dict[str, str]) -> None:
-    assert set(made) == {"ctxctl.1", *(f"ctxctl-{name}.1" for name in COMMANDS)}
+    assert set(made) == {"ctxctl.1", *(f"ctxctl-{name.replace(' ', '-')}.1" for name in COMMANDS)}
     for name, command in COMMANDS.items():
-        assert f"ctxctl-{name} (1) {command.line}" in words(made["ctxctl.1"])
+        group, _, word = name.partition(" ")
+        listed = made[f"ctxctl-{group}.1" if word else "ctxctl.1"]
+        assert f"ctxctl-{name.replace(' ', '-')} (1) {command.line}" in words(listed)
 
 
 def test_variables_are_those_of_the_docs() -> None:

@@ -5,7 +5,9 @@ What the wheel asks for is taken from the developers' environment, where the loc
 
 from __future__ import annotations
 
+import base64
 import email
+import hashlib
 import json
 import os
 import re
@@ -144,3 +146,35 @@ def test_the_wheel_alone_is_enough(
     imported = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert imported.returncode == 0, imported.stderr
     assert os.path.realpath(imported.stdout.strip()).startswith(os.path.realpath(tmp_path / "venv"))
+
+
+def test_wheels_for_musl_are_the_same_without_what_has_no_wheel_there(wheel: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copy(wheel, tmp_path))
+    done = subprocess.run(
+        [sys.executable, "scripts/musl_wheels.py", str(copied)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    made = [Path(line) for line in done.stdout.splitlines()]
+    assert [one.name.rpartition("-")[2] for one in made] == [
+        "musllinux_1_1_x86_64.whl", "musllinux_1_1_aarch64.whl",
+    ]  # fmt: skip
+    whole = unpacked(copied)
+    for one in made:
+        held = unpacked(one)
+        assert held.keys() == whole.keys()
+        changed = {name.rpartition("/")[2] for name in held if held[name] != whole[name]}
+        assert changed == {"METADATA", "WHEEL", "RECORD"}
+        (told,) = (data for name, data in held.items() if name.endswith("/METADATA"))
+        (before,) = (data for name, data in whole.items() if name.endswith("/METADATA"))
+        gone = set(before.splitlines()) - set(told.splitlines())
+        assert [line.partition(b">=")[0] for line in gone] == [b"Requires-Dist: google-re2"]
+        (rows,) = (data.decode() for name, data in held.items() if name.endswith("/RECORD"))
+        for row in rows.splitlines():
+            name, digest, size = row.rsplit(",", 2)
+            if digest:
+                found = base64.urlsafe_b64encode(hashlib.sha256(held[name]).digest()).rstrip(b"=").decode()
+                assert (digest, int(size)) == (f"sha256={found}", len(held[name]))
+        assert {row.rsplit(",", 2)[0] for row in rows.splitlines()} == held.keys()

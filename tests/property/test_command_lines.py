@@ -44,7 +44,7 @@ def flags(name: str) -> list[str]:
 def lines(draw: st.DrawFn) -> list[str]:
     name = draw(st.sampled_from(PLAIN))
     word = st.sampled_from([*WORDS, *flags(name)])
-    return [name, *draw(st.lists(word, max_size=7))]
+    return [*name.split(), *draw(st.lists(word, max_size=7))]
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:

@@ -50,6 +50,7 @@ WARMING: Final = (
     ["lint", "IN"],
     ["why", "IN", "prompt"],
     ["export", "IN", "--format", "html", "-o", "OUT"],
+    ["export", "IN", "--format", "markdown", "-o", "OUT"],
 )
 
 

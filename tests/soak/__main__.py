@@ -26,7 +26,7 @@ from tests.soak.samples import HEAD, Sampler, row
 
 PAGE: Final = Path("docs") / "benchmarks-soak.md"
 SAMPLES: Final = 10
-_PORT: Final = re.compile(r"(?:OPENAI_BASE_URL=|events on )http://127\.0\.0\.1:(\d+)")
+_PORT: Final = re.compile(r"(?:OPENAI_BASE_URL=|events on |OTLP/HTTP on )http://127\.0\.0\.1:(\d+)")
 
 
 def main() -> int:
@@ -39,6 +39,8 @@ def main() -> int:
     args = parser.parse_args()
     # As Ctrl-C does: what was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    # A shell's background job begins with SIGINT ignored, and so would the commands, which end by it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     names = args.parts or list(PARTS)
     if unknown := [name for name in names if name not in PARTS]:
         parser.error(f"unknown: {', '.join(unknown)}")
@@ -87,6 +89,21 @@ def receiver(folder: Path, seconds: float, count: int) -> list[str]:
     head = f"## The receiver of events, {count:,} senders at once, {seconds / 60:g} minutes"
     said = (
         f"Each sender posts an event every {streams.EVERY:g} s; lag is from the post to its acknowledgement."
+    )
+    return [head, "", said, "", *lines]
+
+
+def otlp(folder: Path, seconds: float, count: int) -> list[str]:
+    """Programs that export spans."""
+    out = folder / "run.jsonl"
+    command = ["record", "--otlp", "--port", "0", "-o", str(out)]
+    lines = asyncio.run(
+        _under_load(command, streams.exporter, count, seconds, out, '"ctxctl.usage.reported"')
+    )
+    head = f"## The receiver of OTLP, {count:,} exporters at once, {seconds / 60:g} minutes"
+    said = (
+        f"Each program exports the span of a call every {streams.EXPORTS_EVERY:g} s; lag is from the export "
+        "to its acknowledgement."
     )
     return [head, "", said, "", *lines]
 
@@ -206,6 +223,7 @@ def _page(tables: str) -> str:
 PARTS: Final[dict[str, Callable[[Path, float, int], list[str]]]] = {
     "proxy": proxy,
     "receiver": receiver,
+    "otlp": otlp,
     "watch": watch,
 }
 

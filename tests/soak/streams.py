@@ -14,6 +14,8 @@ from tests.soak.samples import Sampler
 CHUNKS: Final = 20
 EVERY: Final = 1.0
 """Seconds between two chunks of a stream, and between two posts of a sender."""
+EXPORTS_EVERY: Final = 5.0
+"""Seconds between two exports of a program, which is how often OpenTelemetry's SDKs export by default."""
 _END: Final = b"0\r\n\r\n"
 
 
@@ -92,6 +94,55 @@ async def sender(port: int, name: int, until: float, sampler: Sampler) -> None:
         sampler.did()
         await asyncio.sleep(EVERY)
     writer.close()
+
+
+async def exporter(port: int, name: int, until: float, sampler: Sampler) -> None:
+    """One program that exports the span of a call again and again (OTLP/HTTP, JSON), on one connection."""
+    await asyncio.sleep(name % 100 * EXPORTS_EVERY / 100)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    number = 0
+    while time.monotonic() < until:
+        number += 1
+        body = json.dumps(_call(name, number)).encode()
+        head = (
+            f"POST /v1/traces HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\n\r\n"
+        )
+        began = time.monotonic()
+        writer.write(head.encode() + body)
+        length = await _head(reader)
+        await reader.readexactly(length)
+        sampler.note(time.monotonic() - began)
+        sampler.did()
+        await asyncio.sleep(EXPORTS_EVERY)
+    writer.close()
+
+
+def _call(name: int, number: int) -> dict[str, object]:
+    """An export of one span, a call of a model."""
+    asked = [
+        {
+            "role": "user",
+            "parts": [{"type": "text", "content": f"Program {name} asks for the {number}th time."}],
+        }
+    ]
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}]
+    told = {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o",
+        "gen_ai.conversation.id": f"c{name}-{number // 10}", "gen_ai.input.messages": json.dumps(asked),
+        "gen_ai.output.messages": json.dumps(answer),
+    }  # fmt: skip
+    attributes: list[dict[str, object]] = [
+        {"key": key, "value": {"stringValue": value}} for key, value in told.items()
+    ]
+    attributes.append({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "20"}})
+    start = 1_790_000_000_000_000_000 + number * 1_000_000_000
+    span = {
+        "traceId": f"{name * 1_000_000 + number + 1:032x}", "spanId": f"{name * 1_000_000 + number + 1:016x}",
+        "name": "chat gpt-4o", "startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 500_000_000),
+        "attributes": attributes,
+    }  # fmt: skip
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
 
 
 Program = Callable[[int, int, float, Sampler], Awaitable[None]]

@@ -13,6 +13,7 @@ from ctxctl.tui import keys
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.screens.assembled.screen import AssembledScreen
 from ctxctl.tui.screens.diff.screen import DiffScreen
+from ctxctl.tui.screens.fleet.screen import FleetScreen
 from ctxctl.tui.screens.overview.screen import Overview
 from ctxctl.tui.screens.palette import Palette
 from ctxctl.tui.screens.pointers.screen import PointerScreen
@@ -40,6 +41,7 @@ OWNERS: dict[str, type] = {
     "whatif": WhatIf,
     "search": SearchScreen,
     "sessions": SessionsScreen,
+    "fleet": FleetScreen,
 }
 
 

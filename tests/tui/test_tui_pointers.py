@@ -79,7 +79,10 @@ def test_a_chain_names_its_events_and_what_is_not_native() -> None:
         Link("cost", "cost", "has cost 24 tokens", Moment(5, 2, 2), None, {}, "derived"),
     )
     supposed = WhatIf((Link("whatif", "limit", "would be there", None, None, {}, "simulated"),), 3)
-    found = list(pointers.why_lines(why(links=links), supposed))
+    plain = [line.text for line in pointers.why_lines(why(links=links), supposed)]
+    assert "       (line 4)" in plain
+    assert not any("doc-1" in text or "e-4" in text for text in plain), "ids are there when asked for"
+    found = list(pointers.why_lines(why(links=links), supposed, ids=True))
     texts = [line.text for line in found]
     assert texts[0] == "the moon (file, 12 tokens)"
     assert "id doc-1" in texts
@@ -116,7 +119,7 @@ def test_findings_lead_to_each_place() -> None:
     )
     assert found[0] == Line("CTX001 a-rule · warning · 3 findings", "@")
     assert found[1] == Line("     1.3  it is wrong (12 tokens, $0.5000)", "!", Goal(2, "doc-1"), 10)
-    assert found[2] == Line(" sub:2.1  again", " ", Goal(5, "doc-1"))
+    assert found[2] == Line(" sub 2.1  again", " ", Goal(5, "doc-1"))
     assert found[3] == Line(" line 70  again", " ", None)
     assert "and at 1 more place" in found[4].text
     assert "CTX002 had nothing to look at: no usage" in [line.text for line in found]

@@ -15,6 +15,7 @@ from ctxctl.tui.literal import shown
 from ctxctl.tui.screens.search import lines
 from ctxctl.tui.screens.search import state as moves
 from ctxctl.tui.screens.search.state import Search
+from ctxctl.tui.thread_names import ThreadNames
 
 
 def hit(ordinal: int, **given: Any) -> Hit:
@@ -130,7 +131,7 @@ def test_every_line_is_as_wide_as_it_should_be(width: int) -> None:
     )
     state = listing(*hits, textless=3, withheld=1)
     for line in range(len(hits)):
-        parts = lines.hit_parts(state, line, width, sessions=True, threads=True)
+        parts = lines.hit_parts(state, line, width, sessions=True, threads=ThreadNames())
         assert cells("".join(shown(text) for text, _ in parts)) == width
         assert not BAD.search("".join(shown(text) for text, _ in parts))
     for parts in (lines.heading(state, width), lines.foot(state, width, 20)):

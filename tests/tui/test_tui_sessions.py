@@ -26,6 +26,7 @@ from ctxctl.fleet.session_list import WORK, SessionList
 from ctxctl.model.session_list import ListedSession, Live, SessionFacts
 from ctxctl.tui.picker import Pick, PickerApp
 from ctxctl.tui.requests import Answered
+from ctxctl.tui.screens.sessions import lines
 from ctxctl.tui.screens.sessions.state import ORDERS, Wish, in_order
 from ctxctl.tui.session_feed import SessionFeed, Told, arranged, fitting_sessions
 
@@ -346,3 +347,19 @@ def test_a_session_that_went_away_is_told_in_the_list(tmp_path: Path) -> None:
         tty.type("\x03")
         assert tty.wait() == 130
         tty.assert_restored()
+
+
+def test_sessions_that_say_the_same_are_told_apart_by_their_files() -> None:
+    sessions = (*SESSIONS, session("copy-of-a1", 50, "/home/ada/work/orchard", TREES))
+    sessions += (session("g7", 60, "/srv/x", None), session("h8", 70, "/srv/x", None))
+    made = arranged(Told(sessions, PLACES, looked=True), Wish(), None, NOW)
+    assert made is not None
+    assert {path.rpartition("/")[2] for path in made.twins} == {
+        "a1.jsonl", "copy-of-a1.jsonl", "g7.jsonl", "h8.jsonl",
+    }  # fmt: skip
+    for width in (80, 120, 200):
+        shown = [
+            "".join(text for text, _ in lines.line(one, NOW, "", width, twin=one.path in made.twins))[9:]
+            for one in made.rows
+        ]
+        assert len(set(shown)) == len(shown)

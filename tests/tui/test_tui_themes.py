@@ -18,7 +18,7 @@ from ctxctl.tui.app import CtxApp
 from ctxctl.tui.widgets.paint import STYLES
 
 ORNAMENTS = {"frame", "gutter", "free", "reserve", "frame-front"}
-"""Lines, fillings and line numbers; what they say stands elsewhere in words or numbers."""
+"""Lines and fillings; what they say stands elsewhere in words or numbers."""
 LEAST = {"dark": 4.5, "light": 4.5, "contrast-dark": 7.0, "contrast-light": 7.0}
 
 

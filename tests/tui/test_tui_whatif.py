@@ -20,6 +20,7 @@ from ctxctl.tui.screens.whatif import lines, state
 from ctxctl.tui.screens.whatif.form import LABELS, Form
 from ctxctl.tui.screens.whatif.screen import WhatIf
 from ctxctl.tui.screens.whatif.state import Gathering, Table
+from ctxctl.tui.thread_names import ThreadNames
 from tests.tui.helpers import LARGE, SMALL, Session, check_golden, running, strips
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 
@@ -173,6 +174,23 @@ def test_turns_of_several_threads_or_sessions_do_not_look_the_same(width: int) -
         table = table_of(pairs)
         first, second = ("".join(text for text, _ in lines.turn_line(table, n, width)) for n in (0, 1))
         assert first[:20].split() != second[:20].split()
+
+
+@pytest.mark.parametrize("width", [62, 80, 120, 200])
+@pytest.mark.parametrize(
+    "session", ["{n}.epoch-1", "run-2026-{n:03}-of-the-evening", "3e6a5f{n:02}-8e10-4614-8714-152f3cc1b719"]
+)
+def test_eighty_sessions_and_their_scorers_are_told_apart(session: str, width: int) -> None:
+    threads = ThreadNames()
+    pairs = []
+    for n in range(80):
+        for thread in ("main", "scorer-model_graded_fact"):
+            threads.take(session.format(n=n), thread, None)
+            pairs.append(pair(len(pairs), thread=thread, session=session.format(n=n)))
+    table = table_of(pairs)
+    table.threads = threads
+    shown = ["".join(text for text, _ in lines.turn_line(table, n, width)) for n in range(160)]
+    assert len(set(shown)) == 160
 
 
 def test_going_from_one_that_does_not_fit_to_the_next() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.analysis.why.cost import share_of_sent, step_sizes
-from ctxctl.analysis.why.evidence import Called, StepEvidence, came_numbers, came_text
+from ctxctl.analysis.why.evidence import Called, StepEvidence, came_numbers
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.engine.replay.item_table import version_of
 from ctxctl.model.event import Event
@@ -135,10 +135,12 @@ class SentenceChain:
             yield Link("surface", "undescribed", text, provenance="derived")
             return
         if self._state == "later":
-            text = f"is not there yet: it {came_text(event.record)} behind this step"
+            text = f"is not there yet: it {self._called.came(event.record)} after this step"
             yield self._on(event, "surface", "later", text, **came_numbers(event.record))
             return
-        yield self._on(event, "surface", "available", came_text(event.record), **came_numbers(event.record))
+        yield self._on(
+            event, "surface", "available", self._called.came(event.record), **came_numbers(event.record)
+        )
         if not self._entry.visible:
             seen = ", ".join(event.record.visibility) or "nobody"
             text = f"is not visible to {self._target}: its record names {seen}"
@@ -217,7 +219,7 @@ class SentenceChain:
         if "rescored" in row.flags:
             yield from evidence.selection()
         if "moved" in row.flags:
-            text = "was moved: it stands in another place of the window than before"
+            text = "was moved to another place in the window"
             yield self._derived("window", "moved", text, row.first, evidence.window())
         if not {"moved", "rescored"} & set(row.flags):
             size = f"its copies hold {row.held:,} tokens" if row.held else "their size is not known"
@@ -299,7 +301,7 @@ class SentenceChain:
         evidence = self._evidence(self._ordinal)
         yield from evidence.about(kept=self._state == "current")
         if self._state == "untold":
-            text = "whether it is still part of what stands for the compacted window is not recorded"
+            text = "whether it is still part of what replaces the compacted window is not recorded"
             yield self._derived("window", "not-told", text, self._ordinal, evidence.window())
         if self._state == "available":
             text = "no selection, budget or assembly has named it so far"

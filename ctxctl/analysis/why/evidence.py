@@ -46,6 +46,34 @@ class Called:
         self._title = title
         self._ids = ids
 
+    def came(self, record: Item) -> str:
+        """That an item became available, with what its record says."""
+        return came_text(record, version=self._ids)
+
+    def carried(self, record: Assembly) -> str:
+        """That an item is in a window because it is in the one that this is written against."""
+        if not self._ids:
+            return "was carried over from another request"
+        name = self.record("assembly", record.assembly_id)
+        return f"was carried over by {name} from {self.base(record.base)}: no splice takes it out"
+
+    def assembled(self, record: Assembly, block: int) -> str:
+        """That an item is in what was assembled, as the block with this number, from 1."""
+        if record.base is None:
+            name = self.record("assembly", record.assembly_id) if self._ids else "the request"
+            return f"is block {block} of {len(record.blocks)} of {name}"
+        if not self._ids:
+            return "was added to the request"
+        name = self.record("assembly", record.assembly_id)
+        return f"came in with {name}, a splice onto {self.base(record.base)}"
+
+    def sent(self, record: Injection) -> str:
+        """That an item went over the wire."""
+        if not self._ids:
+            return "was sent"
+        point = record.injection_point or "a place that is not recorded"
+        return f"was sent with {self.record('injection', record.injection_id)} at {point}"
+
     def record(self, kind: str, name: str | None) -> str:
         """A record of one of the stages."""
         if not self._ids:
@@ -221,22 +249,16 @@ class StepEvidence:
         if not found:
             return
         event, record = found[-1]
-        name = self._called.record("assembly", record.assembly_id)
         at = self._first(block.refs[0] for block in record.blocks if block.refs)
         blocks = [block for block in record.blocks if any(self._named.by(ref) for ref in block.refs)]
         if not blocks:
             if record.base is not None:
-                base = self._called.base(record.base)
-                text = f"was carried over by {name} from {base}: no splice takes it out"
-                yield self._link(event, "assembly", "carried", text)
+                yield self._link(event, "assembly", "carried", self._called.carried(record))
             return
         block = blocks[0]
         at = next(n for n, one in enumerate(record.blocks) if one is block)
         where = f", in segment {block.segment}" if block.segment else ""
-        if record.base is None:
-            text = f"is block {at + 1} of {len(record.blocks)} of {name}{where}"
-        else:
-            text = f"came in with {name}, a splice onto {self._called.base(record.base)}{where}"
+        text = f"{self._called.assembled(record, at + 1)}{where}"
         if len(blocks) > 1:
             text += f"; {len(blocks)} blocks hold it"
         yield self._link(event, "assembly", "assembled", text, blocks=len(blocks))
@@ -247,12 +269,8 @@ class StepEvidence:
         if not found:
             return
         event, record = found[-1]
-        point = record.injection_point or "a place that is not recorded"
-        yield self._link(
-            event, "injection", "injected",
-            f"was sent with {self._called.record('injection', record.injection_id)} at {point}",
-            injection_point=record.injection_point,
-        )  # fmt: skip
+        text = self._called.sent(record)
+        yield self._link(event, "injection", "injected", text, injection_point=record.injection_point)
 
     def left(self, cause: str | None) -> Iterator[Link]:
         """Why it left: the records that took it out, the one that the engine's cause rests on first."""
@@ -336,7 +354,7 @@ class StepEvidence:
                 state = record.redaction_state or "redacted"
                 text = f"was redacted ({state}){how}"
                 if record.replacement is not None:
-                    text += f"; {self._called.item(record.replacement, 'another item')} stands in its place"
+                    text += f"; {self._called.item(record.replacement, 'another item')} replaces it"
                 yield self._link(event, "redaction", "redacted", text, state=state)
 
     def came(self) -> Link | None:
@@ -347,7 +365,7 @@ class StepEvidence:
         event = events[-1]
         assert isinstance(event.record, Item)
         return self._link(
-            event, "surface", "available", came_text(event.record), **came_numbers(event.record)
+            event, "surface", "available", self._called.came(event.record), **came_numbers(event.record)
         )
 
     def window(self) -> Event | None:
@@ -369,15 +387,18 @@ class StepEvidence:
         return Link(stage, verdict, text, self.moment, self._reader.rest(event), known)
 
 
-def came_text(record: Item) -> str:
-    """That an item became available, with what its record says."""
-    version = version_of(record)
-    parts = [f"version {version}" if version is not None else "no version"]
+def came_text(record: Item, *, version: bool) -> str:
+    """That an item became available, with what its record says; with its version where that is asked for."""
+    parts = []
+    if version:
+        known = version_of(record)
+        parts.append(f"version {known}" if known is not None else "no version")
     if record.source:
         parts.append(f"from {record.source}")
     if record.priority is not None:
         parts.append(f"priority {_figure(record.priority)}")
-    return f"became available ({', '.join(parts)})"
+    said = ", ".join(parts)
+    return f"became available ({said})" if said else "became available"
 
 
 def came_numbers(record: Item) -> dict[str, Any]:

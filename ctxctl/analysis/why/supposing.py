@@ -35,6 +35,8 @@ _MOST_BYTES: Final = 128 << 20
 """Of a session up to the step; a longer one is not replayed for this."""
 _MANY: Final = 20_000
 """Events above which fewer replays are made."""
+_AT_ONCE: Final = 3_000
+"""Events up to which the replays are made unasked: about two seconds of a processor."""
 _PROBES: Final = 40
 """Replays of a bisection: enough for any limit that can be written."""
 _FEW: Final = 8
@@ -46,15 +48,15 @@ _OTHERS: Final = (
 
 def supposed_outcomes(
     inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None = None,
-    *, progress: Progress | None = None,
+    *, progress: Progress | None = None, however_long: bool = True,
 ) -> WhatIf:  # fmt: skip
     """What an item costs in money, and under which limit or policy it would be there.
 
     `models` are the user's own prices.  Replays the session up to the step some dozen times where room is
-    what took the item out, and not at all otherwise.
+    what took the item out, and not at all otherwise; a long one only if `however_long`.
     """
     found = list(money_for_item(inspector, why, models))
-    search = _RoomSearch(inspector, why, progress)
+    search = _RoomSearch(inspector, why, progress, however_long=however_long)
     if why.state == "out":
         found += search.links()
     elif why.state == "omitted":
@@ -86,7 +88,10 @@ def _never_placed(why: Why) -> list[Link]:
 class _RoomSearch:
     """What it would take to have an item at a step, found by replays or kept from another run."""
 
-    def __init__(self, inspector: Inspector, why: Why, progress: Progress | None) -> None:
+    def __init__(
+        self, inspector: Inspector, why: Why, progress: Progress | None, *, however_long: bool
+    ) -> None:
+        self._however_long = however_long
         self.count = 0
         """Replays that it took."""
         self._inspector = inspector
@@ -120,6 +125,12 @@ class _RoomSearch:
             with suppress(msgspec.MsgspecError):
                 self.count, links = msgspec.msgpack.decode(known, type=tuple[int, list[Link]])
                 return links
+        if not self._however_long and (records := self._records(line)) > _AT_ONCE:
+            text = (
+                f"what would keep it was not looked for: that takes replays of {records:,} records; "
+                "`--what-if` makes them"
+            )
+            return [Link("whatif", "not-asked", text, None, None, {"records": records}, "derived")]
         probes = self._probes(start, line, stop)
         found = self._tried(probes, policy, whose)
         self.count = probes.count
@@ -133,6 +144,11 @@ class _RoomSearch:
         mine = [span for span in places.spans if span.session == self._why.session]
         first = min(mine, key=lambda span: span.start)
         return first.start, first.line, places.spans[self._why.ordinal].end
+
+    def _records(self, line: int) -> int:
+        """How many records the session has up to the step, from its first line on; at most, where several
+        sessions are in one trace."""
+        return self._inspector.places().spans[self._why.ordinal].line - line + 1
 
     def _probes(self, start: int, line: int, stop: int) -> Probes:
         inspector, why = self._inspector, self._why

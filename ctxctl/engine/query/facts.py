@@ -219,7 +219,7 @@ def _missing(step: Step) -> bool:
     return "missing_context" in step.flags or any(is_open(gap) for gap in step.annotations.missing)
 
 
-PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
+STEP_STATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "compacted": _flag("compacted"),
     "warning": lambda step: warns(step.flags, over=bool(step.window.over)),
     "cachebreak": lambda step: step.cache.broken_by is not None,
@@ -236,4 +236,4 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
 """What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
 
 BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "doubt")
-"""Predicates that may be written without `is:`."""
+"""Step states that may be written without `is:`."""

@@ -11,8 +11,8 @@ from ctxctl.engine.query.terms import (
     Field,
     Not,
     Number,
-    Predicate,
     Range,
+    StepState,
     Term,
     Value,
     Word,
@@ -71,8 +71,8 @@ def parse_query(text: str) -> Query:
 
 def _called(name: str) -> Term | None:
     """What holds of a step, or the status of a change, by its name."""
-    if name in facts.PREDICATES:
-        return Predicate(name)
+    if name in facts.STEP_STATES:
+        return StepState(name)
     status = (name,) if name in STATUSES else facts.values_called("status", name)
     return Field("status", tuple(map(Value, status))) if status else None
 
@@ -210,7 +210,7 @@ class _Parser:
         assert match is not None, "what no word begins with is handled before"
         self.at = match.end()
         self._skip()
-        return Predicate(match[0]) if match[0] in facts.BARE else Word(match[0])
+        return StepState(match[0]) if match[0] in facts.BARE else Word(match[0])
 
     def _unknown(self, start: int, name: str, end: int) -> None:
         """A name that is nearly that of a field is a slip; any other is text, such as `https:`."""
@@ -246,7 +246,7 @@ class _Parser:
         if term is None:
             from difflib import get_close_matches
 
-            known = (*facts.PREDICATES, *STATUSES)
+            known = (*facts.STEP_STATES, *STATUSES)
             near = get_close_matches(name, known, 1, 0.6)
             instead = f": did you mean '{near[0]}'?" if near else ""
             raise QueryError(end, f"nothing is called is:{name}{instead}", f"there are: {', '.join(known)}")

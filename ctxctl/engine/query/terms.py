@@ -226,14 +226,14 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
-    """A word such as `overflow` that a step alone decides; its test is in `facts.PREDICATES`."""
+class StepState:
+    """A word such as `overflow` that a step alone decides; its test is in `facts.STEP_STATES`."""
 
     name: str
 
     def test(self, subject: QuerySubject) -> Truth:
         """Whether it holds."""
-        return facts.PREDICATES[self.name](subject.step)
+        return facts.STEP_STATES[self.name](subject.step)
 
     def __str__(self) -> str:
         return f"is:{self.name}"
@@ -306,7 +306,7 @@ class Or:
         return " or ".join(map(str, self.terms))
 
 
-Term: TypeAlias = Word | Field | Range | Number | Predicate | Not | And | Or
+Term: TypeAlias = Word | Field | Range | Number | StepState | Not | And | Or
 
 
 def _reads(term: Term) -> bool:
@@ -315,7 +315,7 @@ def _reads(term: Term) -> bool:
 
 def leaves(
     term: Term, negated: bool = False
-) -> Iterator[tuple[Word | Field | Range | Number | Predicate, bool]]:
+) -> Iterator[tuple[Word | Field | Range | Number | StepState, bool]]:
     """The parts that say something themselves, with whether they are negated, in the order written."""
     if isinstance(term, Not):
         yield from leaves(term.term, not negated)

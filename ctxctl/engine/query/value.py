@@ -9,9 +9,9 @@ from ctxctl.engine.query import facts
 from ctxctl.engine.query.terms import (
     Field,
     Number,
-    Predicate,
     QueryContext,
     QuerySubject,
+    StepState,
     Term,
     Truth,
     Value,
@@ -146,7 +146,7 @@ def _of_changes(leaf: Term) -> bool:
 def _of_limits(leaf: Term) -> bool:
     if isinstance(leaf, Number):
         return leaf.percent or leaf.name in ("free", "limit")
-    return leaf == Predicate("over") or (isinstance(leaf, Field) and leaf.name == "limit")
+    return leaf == StepState("over") or (isinstance(leaf, Field) and leaf.name == "limit")
 
 
 def _names_skipped(leaf: Term) -> bool:

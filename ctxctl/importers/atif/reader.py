@@ -11,6 +11,8 @@ from ctxctl.ingest.chat import Chat, texts, thoughts, tools
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document, document_of_file
 from ctxctl.ingest.folder import Folder
+from ctxctl.ingest.lines import WHOLE_FILE
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, call_title, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers import dialects
@@ -30,6 +32,8 @@ class Capture(Run):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._documents: dict[str, Json] = {}
+        self._circular: set[tuple[str, str]] = set()
+        """By file and file that it names, the references that lead back."""
         self._sessions: dict[str, int] = {}
         self._named: dict[str, int] = {}
         """How often a session, or a thread of the present session, was given a name."""
@@ -52,11 +56,23 @@ class Capture(Run):
         for name in folder.files:
             if name.endswith(".json"):
                 self._load(folder, name)
+        self._break_circles()
         named = {other for name in self._documents for _, other, _ in self._links(name)}
-        roots = [name for name in self._documents if name not in named] or list(self._documents)[:1]
+        roots = [name for name in self._documents if name not in named]
         for number, name in enumerate(roots):
             self._open(self._documents[name], number + 1)
             yield from self._with_continuations(self._documents[name], name)
+
+    def _break_circles(self) -> None:
+        """Leave out the references by which a file would go on or be within itself, and tell of them."""
+        self.make.file = None
+        lineage: Lineage[str] = Lineage()
+        for name in self._documents:
+            for _, other, _ in self._links(name):
+                if lineage.enter(other, name) is Kinship.CIRCLE:
+                    self._circular.add((name, other))
+                    place = WHOLE_FILE.number, WHOLE_FILE.offset
+                    self.report(circle(*place, other, name, "begin a session"))
 
     def _load(self, folder: Folder, name: str) -> None:
         value = document_of_file(self, folder, name)
@@ -140,7 +156,7 @@ class Capture(Run):
                 found.append(("sub", path, reference))
         if target is not None:
             found.append(("continued", target, {}))
-        return found
+        return [link for link in found if (name, link[1]) not in self._circular]
 
     def _file(self, name: str, path: Any) -> str | None:
         """A loaded file by the name that another one gives it; a prefix of the names may have been added."""

@@ -196,7 +196,8 @@ def _is_result(message: Json) -> bool:
 def _dialect(message: Json) -> Dialect:
     """The dialect: Anthropic's where a message has blocks that only its API has."""
     content = message.get("content")
-    kinds = {b.get("type") for b in content if isinstance(b, dict)} if isinstance(content, list) else set()
+    blocks = content if isinstance(content, list) else []
+    kinds = {string(block.get("type")) for block in blocks if isinstance(block, dict)}
     return by_name("openai-chat" if kinds.isdisjoint(_BLOCKS) else "anthropic")
 
 

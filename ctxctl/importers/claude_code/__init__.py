@@ -67,6 +67,8 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "started": ("key", "agentId"),
     "result": ("key", "agentId"),
 }
+_FROM_HOOKS = ("attachment.stdout.systemMessage", "attachment.content.systemMessage")
+"""What a hook printed for the person: a message of the program's, no system prompt."""
 _FOREIGN_KEYS = ("event_type", "parent_tool_use_id", "payload", "kind")
 ABOUT: Final = About(
     reads=(
@@ -102,7 +104,8 @@ ABOUT: Final = About(
         "output_tokens": native("for streamed answers, the largest of the counts recorded"),
         "system_prompt": native(
             "the shape of the request (2.1.300), or put together from `prompt_snapshot` (2.1.270); before,"
-            " 14 to 25 thousand tokens show up as the difference from what was billed"
+            " 14 to 25 thousand tokens show up as the difference from what was billed",
+            _FROM_HOOKS,
         ),
         "tool_definitions": native("likewise; before that, only the names of deferred tools"),
         "limit": absent(),

@@ -28,6 +28,7 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.lines import Line, Report, ignore_problem, lines, values
+from ctxctl.ingest.parents import Kinship, Lineage
 from ctxctl.ingest.parts import count, string
 from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
@@ -141,6 +142,20 @@ class Inherited(NamedTuple):
     record: Json
 
 
+class CircularForkError(LookupError):
+    """A fork's history begins with its own.
+
+    Args:
+        rollout: The one that closes the circle.
+        named: The one that it names.
+    """
+
+    def __init__(self, rollout: Path, named: Path) -> None:
+        super().__init__(rollout.name, named.name)
+        self.rollout = rollout.name
+        self.named = named.name
+
+
 def inherited(path: Path | None, base: ForkBase, report: Report) -> Iterator[Inherited]:
     """Yield the lines of a fork's first history, oldest first, those of the parent's own parent before them.
 
@@ -150,14 +165,20 @@ def inherited(path: Path | None, base: ForkBase, report: Report) -> Iterator[Inh
         report: Takes what is wrong in the other files.
 
     Raises:
-        LookupError: One of the rollouts is not to be found; what came before is part of the history only.
+        LookupError: One of the rollouts is not to be found, or there are too many.
+        CircularForkError: One of them begins with the history of one that begins with its own.
     """
     chain: list[tuple[Path, ForkBase]] = []
+    lineage: Lineage[Path] = Lineage()
     wanted: ForkBase | None = base
-    while wanted is not None and len(chain) < _DEPTH:
+    while wanted is not None:
+        if len(chain) == _DEPTH:
+            raise LookupError(f"more than {_DEPTH} others, one behind the other")
         found = rollout_of(path, wanted.thread) if path is not None else None
-        if found is None or any(found == known for known, _ in chain):
-            raise LookupError(wanted.thread)
+        if path is None or found is None:
+            raise LookupError(f"thread {wanted.thread}, whose rollout is not beside it")
+        if lineage.enter(path, found) is Kinship.CIRCLE:
+            raise CircularForkError(path, found)
         chain.append((found, wanted))
         path, wanted = found, base_of(first_record(found))
     for found, stretch in reversed(chain):

@@ -14,12 +14,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.importers.codex import texts
-from ctxctl.importers.codex.forks import Fork, ForkBase, base_of, calls_plan_tool, copied_part, inherited
+from ctxctl.importers.codex.forks import (
+    CircularForkError,
+    Fork,
+    ForkBase,
+    base_of,
+    calls_plan_tool,
+    copied_part,
+    inherited,
+)
 from ctxctl.importers.codex.history import History
 from ctxctl.importers.codex.parts import ItemReader, ReadItem, tools
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parents import circle
 from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -218,12 +227,15 @@ class Rollout(Run):
             for file, line, record in inherited(path, base, self.report):
                 make.file, self.line = file, line
                 self._record(record)
+        except CircularForkError as again:
+            self.line, make.file = own, None
+            instead = "begin without that history"
+            self.report(circle(own.number, own.offset, again.rollout, again.named, instead))
         except LookupError as missing:
             self.line, make.file = own, None
             self.problem(
                 "history-elsewhere",
-                f"this fork begins with the history of thread {missing}, whose rollout is not beside it: "
-                "the windows shown lack it",
+                f"this fork begins with the history of {missing}: the windows shown lack it",
             )
         finally:
             self._inheriting = False

@@ -403,6 +403,8 @@ class Session(Run):
         short = self._version >= _SHORT_ERRORS or (not self._version and "rte" in data)
         parts = result_parts(data, self._keys, self._titles, self.line.number, short=short)
         lane.result(self._placed(parts), string(data.get("toolCallId")))
+        # Versions around 1.0.20 name the model nowhere else.
+        lane.model = lane.model or string(data.get("model"))
         first = parts[0]
         error = (first.native or {}).get("error")
         if isinstance(error, str) and first.text is None:

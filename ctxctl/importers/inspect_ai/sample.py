@@ -13,6 +13,7 @@ from ctxctl.ingest import build
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.chat import Chat, tools
 from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parents import Kinship, Lineage, circle, second
 from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.providers.usage import usage_record
 
@@ -43,7 +44,7 @@ class Sample:
         asked = 0
         found = events_of(self._sample)
         self._wire = all(map(_has_body, Spans().walk(found)))
-        for event, path in Spans().walk(found):
+        for event, path in Spans(self._run).walk(found):
             kind = event.get("event")
             self._run.met(kind)
             self._run.make.at(event.get("timestamp"))
@@ -343,7 +344,10 @@ class Span(NamedTuple):
 class Spans:
     """The spans of a sample, and those of older logs, whose steps nest by order."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run | None = None) -> None:
+        self._run = run
+        """Takes what is wrong with the spans; None if nobody wants to know."""
+        self._lineage: Lineage[str] = Lineage()
         self._spans: dict[str, Span] = {}
         self._steps: list[Span] = []
 
@@ -368,8 +372,7 @@ class Spans:
         if kind == "span_begin":
             ident = string(event.get("id"))
             if ident is not None:
-                fields = string(event.get("type")) or "", string(event.get("name")) or ""
-                self._spans[ident] = Span(ident, *fields, string(event.get("parent_id")))
+                self._begin(ident, string(event.get("parent_id")), event)
             return True
         if kind == "step":
             fields = string(event.get("type")) or "", string(event.get("name")) or ""
@@ -380,12 +383,24 @@ class Spans:
             return True
         return kind == "span_end"
 
+    def _begin(self, ident: str, parent: str | None, event: Json) -> None:
+        """Open a span; one that would be around itself is the outermost."""
+        kinship = self._lineage.enter(ident, parent)
+        if self._run is not None and parent is not None and kinship is not Kinship.FITS:
+            line, names = self._run.line, (f"span {ident}", f"span {parent}")
+            if kinship is Kinship.CIRCLE:
+                self._run.report(circle(line.number, line.offset, *names, "be the outermost"))
+            else:
+                self._run.report(second(line.number, line.offset, *names))
+        fields = string(event.get("type")) or "", string(event.get("name")) or ""
+        self._spans[ident] = Span(ident, *fields, self._lineage.parent(ident))
+
     def _path(self, event: Json) -> tuple[Span, ...]:
         found: list[Span] = []
         ident = string(event.get("span_id"))
         while ident is not None and len(found) < _MAX_SPAN_DEPTH:
             span = self._spans.get(ident)
-            if span is None or span in found:
+            if span is None:
                 break
             found.append(span)
             ident = span.parent

@@ -15,6 +15,7 @@ from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import count, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -31,21 +32,33 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     rows = [dict(row) for row in database.execute("SELECT * FROM session ORDER BY time_created, id")]
-    parents = {str(row["id"]): string(row.get("parent_id")) for row in rows}
+    lineage = _lineage(run, rows)
     calls: dict[str, str | None] = {}
     """By session, the tool call that began it."""
-    ends = {_root(native, parents): native for native in parents}
+    ends = {lineage.top(native): native for native in (str(row["id"]) for row in rows)}
     """By root, the last of its sessions."""
     for row in rows:
         native = str(row["id"])
-        run.session = root = _root(native, parents)
+        run.session = root = lineage.top(native)
         run.make.by(row.get("version"))
         if native == root:
             run.opened(session=native, version=string(row.get("version")))
-        yield from _session(run, database, row, _origin(native, root, parents, calls), calls)
+        yield from _session(run, database, row, _origin(native, root, lineage.parent(native), calls), calls)
         if ends[root] == native:
             yield from run.end_session()
     _count_others(run, database)
+
+
+def _lineage(run: Run, rows: list[Json]) -> Lineage[str]:
+    """The parents of the sessions; where they go round in a circle, its last session is none's child."""
+    lineage: Lineage[str] = Lineage()
+    for row in rows:
+        native, parent = str(row["id"]), string(row.get("parent_id"))
+        if lineage.enter(native, parent) is Kinship.CIRCLE and parent is not None:
+            line = run.line
+            names = f"session {native}", f"session {parent}"
+            run.report(circle(line.number, line.offset, *names, "begin a conversation"))
+    return lineage
 
 
 def _count_others(run: Run, database: sqlite3.Connection) -> None:
@@ -99,16 +112,7 @@ def _remember(part: Json, calls: dict[str, str | None]) -> None:
         calls[child] = string(part.get("callID"))
 
 
-def _root(native: str, parents: dict[str, str | None]) -> str:
-    seen = {native}
-    while (parent := parents.get(native)) is not None and parent not in seen:
-        native = parent
-        seen.add(parent)
-    return native
-
-
-def _origin(native: str, root: str, parents: dict[str, str | None], calls: dict[str, str | None]) -> Json:
-    parent = parents.get(native)
+def _origin(native: str, root: str, parent: str | None, calls: dict[str, str | None]) -> Json:
     if native == root or parent is None:
         return {}
     return {

@@ -9,6 +9,7 @@ from ctxctl.importers.opencode.parts import NativePart
 from ctxctl.importers.opencode.session import Session, time_of
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.lines import Report, values
+from ctxctl.ingest.parents import Kinship, Lineage, circle, second
 from ctxctl.ingest.parts import Part, count, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -33,7 +34,6 @@ class _Thread:
     """What the events of a session have told so far."""
 
     def __init__(self) -> None:
-        self.parent: str | None = None
         self.call: str | None = None
         """The parent's tool call that began it."""
         self.agent: str | None = None
@@ -56,6 +56,7 @@ class Log(Run):
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._threads: dict[str, _Thread] = {}
+        self._lineage: Lineage[str] = Lineage()
         self._tools: dict[str, Part] = {}
         """The tools that were defined since the last system prompt."""
         self._opened = False
@@ -141,13 +142,24 @@ class Log(Run):
         native = string(info.get("id"))
         if native is None:
             return
-        thread = self._of(native)
-        thread.parent = string(info.get("parentID")) or thread.parent
-        if not self._opened and thread.parent is None:
+        self._of(native)
+        self._descends(native, string(info.get("parentID")))
+        if not self._opened and self._lineage.parent(native) is None:
             self._opened = True
             self.make.at(moment(time_of(info, "created")))
             self.make.by(info.get("version"))
             self.opened(session=native, version=string(info.get("version")))
+
+    def _descends(self, session: str, parent: str | None) -> None:
+        """Take in which session set one off; what cannot be is told and not believed."""
+        if parent is None:
+            return
+        line, names = self.line, (f"session {session}", f"session {parent}")
+        kinship = self._lineage.enter(session, parent)
+        if kinship is Kinship.CIRCLE:
+            self.report(circle(line.number, line.offset, *names, "begin a conversation"))
+        elif kinship is Kinship.SECOND:
+            self.report(second(line.number, line.offset, *names))
 
     def _info(self, info: Json, session: str | None) -> None:
         native, session = string(info.get("id")), string(info.get("sessionID")) or session
@@ -187,7 +199,8 @@ class Log(Run):
         child = string(meta.get("sessionId")) if isinstance(meta, dict) else None
         if child is not None and child != session:
             found = self._of(child)
-            found.parent = found.parent or session
+            if child not in self._lineage:
+                self._descends(child, session)
             found.call = string(part.get("callID")) or found.call
 
     def _delta(self, properties: Json, session: str | None) -> None:
@@ -266,15 +279,11 @@ class Log(Run):
         thread.session.message(info, list(message.parts.values()))
 
     def _begin(self, session: str, thread: _Thread) -> Session:
-        root, seen = session, {session}
-        while (parent := self._of(root).parent) is not None and parent not in seen:
-            root = parent
-            seen.add(parent)
-        self.session = root
+        self.session = root = self._lineage.top(session)
         origin: Json = {}
-        if thread.parent is not None:
+        if (parent := self._lineage.parent(session)) is not None:
             origin = {
-                "parent_thread": vocab.MAIN_THREAD if thread.parent == root else thread.parent,
+                "parent_thread": vocab.MAIN_THREAD if parent == root else parent,
                 "parent_tool_call": thread.call,
                 "agent_type": thread.agent,
             }

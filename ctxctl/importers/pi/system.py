@@ -250,7 +250,9 @@ def _object(made: Json, depth: int) -> Json:
     properties, required = made.get("properties", {}), made.get("required", [])
     if made.get("additionalProperties", False) is not False or not isinstance(properties, dict):
         raise _UnfitError
-    if not isinstance(required, list) or any(name not in properties for name in required):
+    if not isinstance(required, list) or any(
+        not isinstance(name, str) or name not in properties for name in required
+    ):
         raise _UnfitError
     found = {}
     for name, one in properties.items():

@@ -8,6 +8,7 @@ from typing import Any
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, count, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -17,6 +18,7 @@ from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
 _DIALECT = Gemini()
+_SHOWN = 40
 
 
 class Qwen:
@@ -28,6 +30,9 @@ class Qwen:
         self._names = CallTitles()
         self._rows: dict[str, int] = {}
         """By uuid, the size of the window after that record."""
+        self._lines: dict[str, int] = {}
+        """By uuid, the hash of its line."""
+        self._lineage: Lineage[str] = Lineage()
         self._last: str | None = None
         self._results = 0
 
@@ -41,7 +46,7 @@ class Qwen:
 
     def _record(self, record: Json) -> None:
         native = string(record.get("uuid"))
-        if native is not None and native in self._rows:
+        if native is not None and self._is_repeated(native):
             return
         if self._window is None:
             self._run.session = string(record.get("sessionId"))
@@ -49,7 +54,7 @@ class Qwen:
             self._run.understood.version(record.get("version"), self._run.line.number)
             self._run.opened(version=string(record.get("version")), cwd=string(record.get("cwd")))
         window = self._window
-        parent = string(record.get("parentUuid"))
+        parent = self._parent(native, string(record.get("parentUuid")))
         if parent is not None and parent != self._last and parent in self._rows:
             size = self._rows[parent]
             if size < len(window.rows):
@@ -67,6 +72,25 @@ class Qwen:
         if native is not None:
             self._rows[native] = len(window.rows)
             self._last = native
+
+    def _is_repeated(self, native: str) -> bool:
+        """Whether a uuid was there before; told, unless its line says what it said then."""
+        mark = hash(self._run.line.data)
+        if native not in self._rows:
+            self._lines[native] = mark
+            return False
+        if self._lines[native] != mark:
+            message = f"record {native[:_SHOWN]} was there before, with other contents: the first one counts"
+            self._run.problem("duplicate-uuid", message)
+        return True
+
+    def _parent(self, native: str | None, parent: str | None) -> str | None:
+        """The record that one follows; None where it would follow itself, which is told."""
+        if native is None or parent is None or self._lineage.enter(native, parent) is not Kinship.CIRCLE:
+            return parent
+        line = self._run.line
+        self._run.report(circle(line.number, line.offset, native, parent, "follow the line before it"))
+        return None
 
     def _answer(self, window: Conversation, record: Json, native: str | None) -> None:
         line = self._run.line.number

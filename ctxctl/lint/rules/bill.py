@@ -137,7 +137,7 @@ class UnrecordedCut(Rule):
 
 _WHY = {
     "zero": "no {part} is billed where the trace holds {counted:,} tokens of it",
-    "below_content": "{reported:,} tokens are billed for {part} of which the trace holds {counted:,}",
+    "below_content": "{reported:,} tokens are billed for {part}, but the trace holds {counted:,} of it",
     "repeated": "{reported:,} tokens of {part} are billed as for the request before; the window changed",
 }
 

@@ -41,7 +41,7 @@ class VolatilePrefix(Rule):
     code = "CTX007"
     name = "volatile-prefix"
     needs = "texts of the items"
-    fix = "Move the value behind the history, or round it off (the date without the time)."
+    fix = "Move the value to after the history, or round it off (the date without the time)."
     parameters = {"tokens": "tokens lost from which a break counts"}  # noqa: RUF012
     tokens = 1024
 
@@ -73,7 +73,7 @@ class VolatilePrefix(Rule):
             lost = min(lost, again)
         message = (
             f"{new.title or new.item} changes only in {values} and breaks the cached prefix "
-            f"after {cache.possible_prefix:,} tokens; {lost:,} behind it cannot be read from the cache"
+            f"after {cache.possible_prefix:,} tokens; {lost:,} after it cannot be read from the cache"
         )
         yield Hit(broken.item, message, look.place(new.line), broken.item, lost, look.cost.broken)
 

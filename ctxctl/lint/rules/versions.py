@@ -115,5 +115,5 @@ class VersionKeyCollision(Rule):
         before = step[1].setdefault(name, item)
         if before.source == item.source or before.content_digest == item.content_digest:
             return
-        message = f"{name} stands for two sources in one step: {before.source} and {item.source}"
+        message = f"{name} is used for two sources in one step: {before.source} and {item.source}"
         yield Hit(name, message, seen.place, name, item.token_estimate)

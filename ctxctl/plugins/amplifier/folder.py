@@ -12,7 +12,7 @@ import orjson
 from ctxctl.errors import UnreadableError
 from ctxctl.ingest.build import Json, digest_of
 from ctxctl.ingest.folder import Folder
-from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.lines import WHOLE_FILE, Line, Report
 from ctxctl.ingest.parts import string
 from ctxctl.model.problem import Problem
 from ctxctl.plugins.amplifier import detection
@@ -58,7 +58,7 @@ def events(folder: Folder, report: Report) -> Iterator[Json]:
     """The sessions of a directory, parents before those that they set off."""
     log = Log(report)
     apart: list[_Session] = []
-    for session in _ordered(_sessions(folder)):
+    for session in _ordered(log, _sessions(folder)):
         if not session.events:
             apart.append(session)
             continue
@@ -114,8 +114,11 @@ def _document(head: bytes) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def _ordered(sessions: list[_Session]) -> list[_Session]:
-    """Parents first, else by place."""
+def _ordered(log: Log, sessions: list[_Session]) -> list[_Session]:
+    """Parents first, else by place; where they go round in a circle, its last session is none's child."""
+    for session in sessions:
+        if session.name is not None:
+            log.descends(session.name, session.parent, WHOLE_FILE, session.place)
     waiting = {session.name or session.place: session for session in sessions}
     made: list[_Session] = []
     for session in sessions:
@@ -123,7 +126,8 @@ def _ordered(sessions: list[_Session]) -> list[_Session]:
         now: _Session | None = session
         while now is not None and waiting.pop(now.name or now.place, None) is not None:
             chain.append(now)
-            now = waiting.get(now.parent) if now.parent is not None else None
+            parent = log.lineage.parent(now.name) if now.name is not None else None
+            now = waiting.get(parent) if parent is not None else None
         made += reversed(chain)
     return made
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.ingest.build import Json, canonical, digest_of
 from ctxctl.ingest.conversation import Conversation
-from ctxctl.ingest.lines import Report
+from ctxctl.ingest.lines import Line, Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -196,6 +197,8 @@ class Log(Run):
         self.sessions: dict[str | None, Session] = {}
         self.scripts: dict[str | None, TranscriptBeside | None] = {}
         """Transcripts that fill in what the logs do not say, by session."""
+        self.lineage: Lineage[str] = Lineage()
+        """Which session set which one off."""
         self._roots: dict[str | None, str | None] = {}
         self._threads: dict[str | None, str | None] = {}
         self._last: str | None = None
@@ -279,14 +282,18 @@ class Log(Run):
         self._last = name
         known = self.sessions.get(name)
         if known is None:
-            known = self.sessions[name] = self._open(name, found.parent)
+            known = self.sessions[name] = self._open(name, found.parent, found.line)
         return known
 
-    def _open(self, name: str | None, parent: str | None) -> Session:
+    def _open(self, name: str | None, parent: str | None, line: Line) -> Session:
         """A session of its own, or, where the one that set it off is here too, a thread of that one."""
         origin: Json = {}
         root, thread = name, None
-        above = self.sessions.get(parent) if parent is not None and parent != name else None
+        if name is not None:
+            if name not in self.lineage:
+                self.descends(name, parent, line)
+            parent = self.lineage.parent(name)
+        above = self.sessions.get(parent) if parent is not None else None
         if above is not None and name is not None:
             root, thread = self._roots[parent], name
             origin["parent_thread"] = self._threads[parent] or vocab.MAIN_THREAD
@@ -301,6 +308,16 @@ class Log(Run):
         here: Json = {"parent_thread": thread or vocab.MAIN_THREAD}
         made = self._conversation(root, thread, origin)
         return Session(made, lambda: self._conversation(root, aside, here), self.scripts.get(name))
+
+    def descends(self, name: str, parent: str | None, line: Line, place: str = "") -> None:
+        """Take in which session set one off; a circle is told and its last session is none's child.
+
+        `place`: the folder of the session, where it is one of several.
+        """
+        if self.lineage.enter(name, parent) is Kinship.CIRCLE and parent is not None:
+            where = "" if not place else f"{place}: "
+            names = f"{where}session {name}", f"session {parent}"
+            self.report(circle(line.number, line.offset, *names, "be one of its own"))
 
     def _conversation(self, root: str | None, thread: str | None, origin: Json) -> Conversation:
         self.session = root

@@ -57,7 +57,7 @@ class Log:
         """By provider, what its list offered since the last surface."""
         self._resources = Resources(self._scope, self)
         self._items: dict[str, _Item] = {}
-        self._parked: dict[str, Any] = {}
+        self._parked: dict[str | None, Any] = {}
         """By session, what conversations other than the present one hold."""
         self._messages = 0
         self._handlers: dict[str, Callable[[Json], None]] = {
@@ -92,13 +92,15 @@ class Log:
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
                 continue
             value = shallow(value, line.data)
-            self._enter(value, line)
             self._line = line
             kind = value.get("kind")
             handler = self._handlers.get(kind) if isinstance(kind, str) else None
             if handler is not None:
+                self._enter(value, line)
                 handler(value)
-            elif kind != "updateContexts":
+            elif kind == "updateContexts":
+                self._enter(value, line)
+            else:  # its session and its turn are not this log's
                 self._problem("unknown-record", f"no provider call: kind {kind!r}; skipped")
             yield from self._out
             self._out.clear()
@@ -140,9 +142,12 @@ class Log:
         self._turn = name
 
     def _change(self, session: str) -> None:
-        """Go on with another conversation: what it holds and what is attached in it is its own."""
+        """Go on with another conversation: what it holds and what is attached in it is its own.
+
+        What was attached before any session had a name is the first one's; what was written then is not.
+        """
         scope = self._scope
-        if self._session is not None:
+        if self._session is not None or self._make.count:
             self._surface()
             held = (
                 self._items,
@@ -153,7 +158,10 @@ class Log:
                 scope.agent,
             )
             self._parked[self._session] = held
-            again = self._parked.pop(session, ({}, {}, {}, [], {}, scope.agent))
+            unnamed = self._session is None
+            attached = list(scope.attached) if unnamed else []
+            selected = dict(scope.selected) if unnamed else {}
+            again = self._parked.pop(session, ({}, {}, {}, attached, selected, scope.agent))
             self._items, self._resources.held, self._listed, scope.attached, scope.selected, scope.agent = (
                 again
             )

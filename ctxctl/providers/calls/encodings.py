@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import zlib
 from collections.abc import Iterable
 from typing import Any, Final
@@ -17,6 +18,8 @@ MAX_BODY: Final = 64 << 20
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _JSON_STARTS: Final = ("{", "[")
+_FRAME: Final = 16
+"""Bytes of a frame of AWS's event streams beside its headers and its payload."""
 
 
 def decoded_body(raw: Any, *, encoded: bool = False) -> Any:
@@ -54,12 +57,38 @@ def unbase64(text: str) -> bytes | None:
 
 def _text(data: bytes, limit: int) -> str | None:
     data = _inflated(data, limit)
+    events = _framed_events(data)
+    if events is not None:
+        return events
     if data.startswith(_ZSTD):
         return None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("utf-8", "replace") if b"\0" not in data[:1024] else None
+
+
+def _framed_events(data: bytes) -> str | None:
+    """The stream of events that Bedrock sends in frames of AWS, as text; None for other bytes.
+
+    A frame is its length, that of its headers, a checksum of both (4 bytes each), headers, a payload and a
+    checksum; of an event of the model the payload is JSON whose `bytes` are the event.  What is cut off at
+    the end, or is no such event, is left out.
+    """
+    if len(data) < _FRAME or zlib.crc32(data[:8]) != int.from_bytes(data[8:12], "big"):
+        return None
+    events, at = [], 0
+    while at + _FRAME <= len(data):
+        size, head = (int.from_bytes(data[at + skip : at + skip + 4], "big") for skip in (0, 4))
+        if size < _FRAME + head or at + size > len(data):
+            break
+        payload = parsed(data[at + 12 + head : at + size - 4].decode("utf-8", "replace"))
+        sealed = payload.get("bytes") if isinstance(payload, dict) else None
+        event = unbase64(sealed) if isinstance(sealed, str) else None
+        if event is not None:
+            events.append(f"data: {event.decode('utf-8', 'replace')}\n\n")
+        at += size
+    return "".join(events)
 
 
 def _inflated(data: bytes, limit: int) -> bytes:
@@ -157,8 +186,16 @@ def as_events(chunks: list[Any]) -> str:
             kind = chunk.get("type")
             if isinstance(kind, str) and "\n" not in kind:
                 lines.append(f"event: {kind}")
-            lines.append(f"data: {orjson.dumps(chunk).decode()}\n")
+            lines.append(f"data: {_dumped(chunk)}\n")
     return "\n".join(lines) + "\n"
+
+
+def _dumped(chunk: Json) -> str:
+    """One line of JSON, also of what a line that was repaired holds: numbers of any size, any depth."""
+    try:
+        return orjson.dumps(chunk).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        return json.dumps(chunk, separators=(",", ":"), default=str)
 
 
 def is_stream(text: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
 import orjson
 
@@ -30,7 +31,8 @@ _JOINS: Final = '"joins":true'
 """In the place of a part that was cut from the same text as the one in front of it."""
 _REMEMBERED: Final = 4096
 _PROMPTS: Final = frozenset(("user_message", "image", "custom", "thread_summary"))
-_MODEL: Final = re.compile(r"/models/([^/:?]+):")
+_MODEL: Final = re.compile(r"/models/([^/:?]+):|/model/([^/?]+)/invoke")
+"""A model in an address: of Google's API, of Bedrock's."""
 _AHEAD: Final = 16
 """Requests looked at before it is said which conversation is the main one."""
 
@@ -459,7 +461,7 @@ def asked_model(exchange: Exchange, request: Request) -> str | None:
 
 def _model_in(url: str | None) -> str | None:
     found = _MODEL.search(url) if url is not None else None
-    return found.group(1) if found is not None else None
+    return found[1] or unquote(found[2]) if found is not None else None
 
 
 class Exchange(NamedTuple):

@@ -45,6 +45,8 @@ class McpSession(Run):
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._server: str | None = None
+        self._home: str | None = None
+        """The session: the server by which it was begun."""
         self._open: dict[str, tuple[Json, int]] = {}
         """Requests without an answer yet and their lines, by JSON-RPC id."""
         self._asked = 0
@@ -140,10 +142,23 @@ class McpSession(Run):
     def _initialized(self, _request: Json, result: Json) -> None:
         info = result.get("serverInfo")
         self._server = string(info.get("name")) if isinstance(info, dict) else None
+        self._settle_in()
         text = string(result.get("instructions"))
         if text is not None:
             self._announce(instructions(self._server, text), "initialize")
             self._surface()
+
+    def _settle_in(self) -> None:
+        """Begin another session where another server answers.
+
+        One that gets its name late, or is asked again and gives none, goes on with what it offered.
+        """
+        if not self.make.count:
+            self._home = self._server
+        elif self._home is not None and self._server is not None and self._server != self._home:
+            self._home = self._server
+            self._offered.clear()
+            self._page.clear()
 
     def _tools(self, request: Json, result: Json) -> None:
         found = listed(result.get("tools"))
@@ -184,7 +199,7 @@ class McpSession(Run):
     # -- what is used ---------------------------------------------------------------------------------------
 
     def _place(self) -> Place:
-        return Place(self._server, None, self._name, self._name)
+        return Place(self._home, None, self._name, self._name)
 
     def _use(self, parts: list[Part]) -> None:
         """One use of the server: a step of its own."""
@@ -233,7 +248,7 @@ class McpSession(Run):
         """The server had the client ask its model: a request that the log holds whole."""
         params = mapping(request.get("params"))
         self._samplings += 1
-        self.session = self._server
+        self.session = self._home
         thread = self.thread(f"sampling-{self._samplings}")
         thread.turn = f"sampling-{self._samplings}"
         system = string(params.get("systemPrompt"))

@@ -241,18 +241,23 @@ class Inferences:
         yield from self.run.finish()
 
 
+_NO_DAY: Final = 10**24
+
+
 def moment(value: Any) -> str | None:
     """A time as RFC 3339: text, nanoseconds, milliseconds or seconds since 1970, or a pair of the SDK's.
 
     None for what is no time.
     """
     if isinstance(value, list) and len(value) == 2:
-        value = value[0] + value[1] / 1e9 if all(_number(part) for part in value) else None
+        # Later than any day there is would overflow below, too.
+        fits = all(_number(part) and abs(part) < _NO_DAY for part in value)
+        value = value[0] + value[1] / 1e9 if fits else None
     elif isinstance(value, str) and value.isdigit() and len(value) < 24:
         value = int(value)
     if isinstance(value, str):
         return value.replace(" ", "T", 1) if len(value) >= 19 and value[4:5] == "-" else None
-    if not _number(value):
+    if not _number(value) or abs(value) >= _NO_DAY:
         return None
     for scale in (1e9, 1e6, 1e3, 1):
         seconds = value / scale

@@ -205,17 +205,17 @@ def page(name: str, meta: dict[str, Any]) -> Page:
         name: What the page is called.
         meta: What it knows before anything is unpacked.
     """
-    style = _asset("style.css")
+    style = asset("style.css")
     script = (
         f"'use strict';\n(() => {{\nconst LABELS = {dumped(tables()).decode()};\n"
-        + "".join(map(_asset, SCRIPTS))
+        + "".join(map(asset, SCRIPTS))
         + "})();\n"
     )
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"default-src 'none'; script-src '{hashed(script)}'; style-src '{hashed(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    head, _, tail = _asset("page.html").partition(_OPEN)
+    head, _, tail = asset("page.html").partition(_OPEN)
     head = head.replace("{{policy}}", escape(policy)).replace("{{style}}", style)
     head = head.replace("{{name}}", escape(visible(name)))
     before, _, after = tail.partition("{{meta}}")
@@ -223,11 +223,12 @@ def page(name: str, meta: dict[str, Any]) -> Page:
     return Page(head.encode(), before.encode() + data + after.replace("{{script}}", script).encode())
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that pages are made of."""
     return files("ctxctl.report.html").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hashed(text: str) -> str:
     """A source expression of Content Security Policy: what stands between the tags, to the last byte."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 

@@ -187,7 +187,7 @@ class _Tier:
         return None
 
     def _made(self) -> Any:
-        import re2
+        from ctxctl.linear import re2
 
         if not self.secrets:
             return lambda text: ()

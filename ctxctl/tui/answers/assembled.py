@@ -16,6 +16,7 @@ from ctxctl.tui.screens.assembled import requests
 from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
 from ctxctl.tui.sizes import method_of
 from ctxctl.tui.spans import Spans
+from ctxctl.tui.thread_names import named_by
 from ctxctl.wording import SIGNS, number
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
         document=document,
         trace=trace,
         address=address(frame, several_sessions(inspector)),
-        thread=step.thread,
+        thread=named_by(inspector.known).of(step.session, step.thread),
         model=step.model,
         layer=step.layer,
         basis=step.basis,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN
 from ctxctl.item_names import ItemNames, local
-from ctxctl.model.addresses import prefix
 from ctxctl.report.compaction_words import kinds_text, triggers_text
 from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text
 from ctxctl.text import preview
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.pointers.requests import CompactionsRequest, Goal, Line, Page, page_of
+from ctxctl.tui.thread_names import ThreadNames, named_by
 from ctxctl.wording import COMPACTION, noun, number, plural, short_kind
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ _LONG: Final = 400
 _NAME: Final = 54
 _TITLES: Final = {
     SUMMARY: "in the summary",
-    LATER: "not in it, but again later",
-    NOWHERE: "nowhere",
+    LATER: "not in the summary, but seen again later",
+    NOWHERE: "neither in the summary nor seen again",
     UNKNOWN: "not known",
 }
 
@@ -39,6 +39,7 @@ class Known(NamedTuple):
     names: ItemNames
     ordinals: Mapping[StepName, int]
     """Of the steps that they speak of."""
+    threads: ThreadNames
 
 
 def _compactions(context: AnswerContext, request: CompactionsRequest) -> Page:
@@ -61,7 +62,7 @@ def _looked_up(context: AnswerContext) -> Known:
         for row in context.inspector.known
         if (key := (row.session, row.thread, row.turn, row.step)) in wanted
     }
-    return Known(found, words.names(), ordinals)
+    return Known(found, words.names(), ordinals, named_by(context.inspector.known))
 
 
 def _steps_of(one: Compaction) -> Iterator[StepName]:
@@ -95,7 +96,8 @@ def page_lines(known: Known, ordinals: range) -> Iterator[Line]:
 
 
 def _heading(known: Known, one: Compaction, kind: str) -> Line:
-    where = f"{prefix(one.thread)}{one.taken.turn}.{one.taken.step}{triggers_text(one.taken)}"
+    place = known.threads.place(*_step_of(one))
+    where = f"{place}{triggers_text(one.taken)}"
     return Line(f"{COMPACTION} {where}: {flow_text(one)}", kind, _goal(known, _step_of(one)), 2)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ctxctl.item_names import REF
 from ctxctl.model.outline import Life
+from ctxctl.session.item_words import names_in_frames
 from ctxctl.text import cells, visible
 from ctxctl.tui.answers import item_text
 from ctxctl.tui.answers.context import AnswerContext
@@ -14,6 +16,7 @@ from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns import requests
 from ctxctl.tui.screens.turns.state import ItemKey, ItemText
 from ctxctl.tui.spans import Spans
+from ctxctl.tui.versions import named
 from ctxctl.wording import SIGNS, number, plural, progress, signed
 
 if TYPE_CHECKING:
@@ -25,7 +28,6 @@ _MOST: Final = 40
 _LINES: Final = 5000
 """Lines at most; of a longer life the beginning and the end are shown."""
 _STATUS: Final = 9
-_VERSION: Final = 9
 _DIGITS: Final = 6
 """Cells of the numbers of tokens at least."""
 
@@ -59,7 +61,17 @@ def life_events(moments: Sequence[Life]) -> list[Event]:
     return found
 
 
-def life_document(moments: Sequence[Life], here: int, *, part: float | None = None) -> Document:
+Called = Callable[[int, str], str]
+"""What an item is called in the frame of a step, by the step's ordinal and the item's id."""
+
+
+def _by_id(_ordinal: int, item: str) -> str:
+    return item
+
+
+def life_document(
+    moments: Sequence[Life], here: int, *, part: float | None = None, called: Called = _by_id
+) -> Document:
     """The timeline, each line leading to its step; `here`: the ordinal of the frame in view; `part`: how much
     of the trace has been looked through, 0 to 1, while it goes on.
     """
@@ -73,7 +85,7 @@ def life_document(moments: Sequence[Life], here: int, *, part: float | None = No
         made.line([])
     digits = max((cells(_place(event)) for event in found), default=0)
     for event in _kept(found, made):
-        _add(made, event, digits, here)
+        _add(made, event, digits, here, called)
     if part is not None:
         made.line([(f"one moment… {progress(part)} of the trace", "remark")])
     elif not found:
@@ -95,7 +107,7 @@ def _place(event: Event) -> str:
     return f"{first.turn}.{first.step}…{last.turn}.{last.step}"
 
 
-def _add(made: _TimelineLines, event: Event, digits: int, here: int) -> None:
+def _add(made: _TimelineLines, event: Event, digits: int, here: int, called: Called) -> None:
     moment = event.moment
     place = _place(event)
     last = event.until or moment
@@ -106,12 +118,12 @@ def _add(made: _TimelineLines, event: Event, digits: int, here: int) -> None:
         parts.append((f"{SIGNS['skipped']} unchanged in {plural(event.steps, 'step')}", "muted"))
     else:
         sign = _sign(moment.status)
-        version = visible(moment.version or "")
-        version = version if len(version) <= _VERSION else version[: _VERSION - 1] + "…"
+        version = named(moment.version)
         parts.append((f"{sign} {moment.status:<{_STATUS}}", f"sign-{moment.status}"))
         parts.append((f"{number(moment.tokens):>{_DIGITS}}", ""))
         parts.append((f" ({signed(event.difference)})" if event.difference else "", "new"))
-        parts.append((f"  {_why(moment)}" if _why(moment) else "", ""))
+        said = _why(moment, called)
+        parts.append((f"  {said}" if said else "", ""))
     parts.append(("  ◂ here" if current else "", "mark"))
     parts.append((f"  {version}" if version else "", "muted"))
     made.line(parts, moment.ordinal, digits + _STATUS + _DIGITS + 6)
@@ -121,9 +133,10 @@ def _sign(status: str) -> str:
     return next((sign for name, sign in SIGNS.items() if name == status), "?")
 
 
-def _why(moment: Life) -> str:
+def _why(moment: Life, called: Called) -> str:
     said = ": ".join(dict.fromkeys(word for word in (moment.cause, moment.reason) if word))
-    return visible(said + (f" into {moment.into}" if moment.into else ""))
+    into = f" into {called(moment.ordinal, moment.into)}" if moment.into else ""
+    return visible(said + into)
 
 
 class _TimelineLines:
@@ -167,13 +180,29 @@ def _record(context: AnswerContext, request: requests.RecordRequest) -> requests
 
 def _life(context: AnswerContext, request: requests.LifeRequest) -> requests.ItemLife:
     moments = _moments(context, request.key, telling=True)
-    return requests.ItemLife(request.key, life_document(moments, request.key.target.ordinal))
+    return requests.ItemLife(
+        request.key, life_document(moments, request.key.target.ordinal, called=_called(context))
+    )
 
 
 def _version(context: AnswerContext, request: requests.VersionRequest) -> requests.VersionDiff:
     moments = _moments(context, request.key, telling=False)
     found = item_text.compare_versions(context.inspector, request.key, request.back, moments, context.check)
     return requests.VersionDiff(request.key, found)
+
+
+def _called(context: AnswerContext) -> Called:
+    """Calls a summary by its title or first words."""
+
+    def called(ordinal: int, ref: str) -> str:
+        context.check()
+        frame = context.inspector.frame(ordinal)
+        found = next((p for p in frame.placements if p.item in (ref, ref.rpartition("@")[0])), None)
+        if found is None:
+            return "a summary"
+        return names_in_frames((context.inspector, frame)).of(found.item, found.title, REF)
+
+    return called
 
 
 def _moments(context: AnswerContext, key: ItemKey, *, telling: bool) -> list[Life]:

@@ -18,6 +18,7 @@ from ctxctl.tui.jsontext import dumped, laid_out
 from ctxctl.tui.screens.turns.state import ItemKey, ItemText
 from ctxctl.tui.spans import Spans
 from ctxctl.tui.tabs import Compared
+from ctxctl.tui.versions import named
 from ctxctl.wording import number
 
 if TYPE_CHECKING:
@@ -165,12 +166,6 @@ def record_document(
     )
 
 
-def brief_version(version: str | None) -> str:
-    """A version as a short text: of a long one, the beginning."""
-    shown = visible(version or "unknown")
-    return shown if len(shown) <= 12 else f"{shown[:8]}…"
-
-
 def _is_redacted(event: dict[str, Any]) -> bool:
     """Whether a record holds the item's text as it is after the redaction."""
     data = event.get("data")
@@ -288,8 +283,8 @@ def _why_none(placement: Placement | None, change: Change) -> str:
     if placement is not None and placement.carried:
         return "It was in the window before the trace begins, and the trace does not hold its text."
     if change.tokens:
-        return "The trace holds no text of it, only its size."
-    return "The trace holds no text of it."
+        return "The trace holds no text of it, only its size; :about tells what such captures hold."
+    return "The trace holds no text of it; :about tells what such captures hold."
 
 
 def _data(inspector: Inspector, line: int) -> dict[str, Any]:
@@ -411,7 +406,8 @@ def compare_versions(
         return Compared(0, "", None, "There is no older version of it in the trace.", oldest=True)
     at = min(back, len(choices))
     held = choices[at - 1]
-    label = f"{brief_version(held.version)} of {held.at.turn}.{held.at.step}"
+    said = named(held.version)
+    label = f"{f'version {said}' if said else 'its text'} of {held.at.turn}.{held.at.step}"
     label += f" ({number(at)} of {number(len(choices))})"
     oldest = at == len(choices)
     if pair.withheld:

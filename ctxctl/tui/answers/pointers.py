@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.item_names import NAMELESS, ItemNames
-from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, WhatIf, Why
@@ -22,6 +21,8 @@ from ctxctl.tui.finding_marks import FindingMarks, local_message
 from ctxctl.tui.screens.pointers import requests
 from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 from ctxctl.tui.screens.turns.requests import Marked, MarksRequest
+from ctxctl.tui.thread_names import ThreadNames, named_by
+from ctxctl.tui.versions import without_digests
 from ctxctl.wording import dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ def _why(context: AnswerContext, request: requests.WhyRequest) -> Page:
     def check(_part: float) -> None:
         context.check()
 
-    found = explain_item(context.inspector, request.ordinal, request.item, progress=check)
+    found = explain_item(context.inspector, request.ordinal, request.item, ids=request.ids, progress=check)
     names = names_at(context.inspector, request.ordinal)
-    context.tell(page_of(request.title, why_lines(found, None, names), whole=False))
+    context.tell(page_of(request.title, why_lines(found, None, names, ids=request.ids), whole=False))
     supposed = supposed_outcomes(context.inspector, found, config.load().models, progress=check)
-    return page_of(request.title, why_lines(found, supposed, names))
+    return page_of(request.title, why_lines(found, supposed, names, ids=request.ids))
 
 
 def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
@@ -61,7 +62,9 @@ def _blame(context: AnswerContext, request: requests.BlameRequest) -> Page:
 
 def _findings(context: AnswerContext, request: requests.FindingsRequest) -> Page:
     found: LintResult = context.kept("findings", lambda: _linted(context))
-    return page_of(request.title, finding_lines(found.findings, found.tally, directory_of(context.inspector)))
+    threads = named_by(context.inspector.known)
+    directory = directory_of(context.inspector)
+    return page_of(request.title, finding_lines(found.findings, found.tally, directory, threads))
 
 
 def _marks(context: AnswerContext, request: MarksRequest) -> Marked:
@@ -103,20 +106,22 @@ _KIND: Final = (18, 24)
 """Cells of a column of kinds, at least and at most."""
 
 
-def why_lines(found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS) -> Iterator[Line]:
+def why_lines(
+    found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS, *, ids: bool = False
+) -> Iterator[Line]:
     """The answer, the chain that led there, and what it would take; None: that is still being found out."""
     here = Goal(found.ordinal, found.item)
     name = names.of(found.item, found.title)
     size = "" if found.tokens is None else f", {plural(found.tokens, 'token')}"
     kind = "" if found.kind is None else f" ({found.kind}{size})"
     yield Line(f"{name}{kind}", "@", here)
-    if name != found.item:
+    if name != found.item and ids:
         yield Line(f"id {found.item[:_LONG]}")
     yield Line(
         f"at {found.turn}.{found.step} it is {_SAYS[found.state]}", " " if found.present else "!", here
     )
     yield Line("")
-    yield from _chain(found.links, found.item)
+    yield from _chain(found.links, found.item, ids)
     if found.left_out:
         yield Line(f"{plural(found.left_out, 'change')} between the first and these left out")
     yield Line("")
@@ -124,22 +129,23 @@ def why_lines(found: Why, supposed: WhatIf | None, names: ItemNames = NAMELESS) 
         yield Line("what it would take is being found out…", "!")
     elif supposed.links:
         yield Line("what it costs, and what it would take", "@")
-        yield from _chain(supposed.links, found.item)
+        yield from _chain(supposed.links, found.item, ids)
 
 
-def _chain(links: Iterable[Link], item: str) -> Iterator[Line]:
+def _chain(links: Iterable[Link], item: str, ids: bool) -> Iterator[Line]:
     for link in links:
         sign = "!" if link.provenance == "simulated" else " "
         goal = None if link.at is None else Goal(link.at.ordinal, item)
-        yield Line(f"{_place(link.at):{_WHERE}}{' '.join(link.text.split())[:_LONG]}", sign, goal, _WHERE)
-        yield Line(f"{'':{_WHERE}}{_rests(link)}", " ", goal, _WHERE)
+        said = " ".join((link.text if ids else without_digests(link.text)).split())[:_LONG]
+        yield Line(f"{_place(link.at):{_WHERE}}{said}", sign, goal, _WHERE)
+        yield Line(f"{'':{_WHERE}}{_rests(link, ids)}", " ", goal, _WHERE)
 
 
-def _rests(link: Link) -> str:
+def _rests(link: Link, ids: bool) -> str:
     """The event that a sentence rests on."""
     if link.event is None:
         return f"({link.provenance})"
-    name = "" if link.event.event_id is None else f", id {link.event.event_id[:_NAME]}"
+    name = "" if link.event.event_id is None or not ids else f", id {link.event.event_id[:_NAME]}"
     how = "" if link.provenance == "native" else f"{link.provenance} from "
     return f"({how}line {link.event.line:,}{name})"
 
@@ -211,7 +217,9 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
         yield Line(text, hang=_SIZED)
 
 
-def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None = None) -> Iterator[Line]:
+def finding_lines(
+    found: Sequence[Finding], tally: Tally, directory: str | None = None, threads: ThreadNames | None = None
+) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
         yield Line(
@@ -223,7 +231,7 @@ def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None 
         total = plural(len(rule) + more, "finding")
         yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")
         for finding in rule:
-            yield from _finding(finding, directory)
+            yield from _finding(finding, directory, threads or ThreadNames())
         if more:
             yield Line(f"  and {more:,} more that are not listed")
         yield Line(f"  fix: {rule[0].fix}", hang=7)
@@ -232,7 +240,7 @@ def finding_lines(found: Sequence[Finding], tally: Tally, directory: str | None 
         yield Line(f"{code} had nothing to look at: {why_not}")
 
 
-def _finding(finding: Finding, directory: str | None) -> Iterator[Line]:
+def _finding(finding: Finding, directory: str | None, threads: ThreadNames) -> Iterator[Line]:
     costs = [] if finding.tokens is None else [plural(finding.tokens, "token")]
     if finding.money is not None:
         costs.append(dollars(finding.money))
@@ -240,9 +248,11 @@ def _finding(finding: Finding, directory: str | None) -> Iterator[Line]:
     tail = f" ({', '.join(costs)})" if costs else ""
     sign = " " if finding.severity == "info" else "!"
     said = local_message(finding.message, directory)
-    yield Line(f"{_address(finding.place):>8}  {said}{tail}", sign, _goal(finding, finding.place), 10)
+    yield Line(
+        f"{_address(finding.place, threads):>8}  {said}{tail}", sign, _goal(finding, finding.place), 10
+    )
     for place in finding.more:
-        yield Line(f"{_address(place):>8}  again", " ", _goal(finding, place))
+        yield Line(f"{_address(place, threads):>8}  again", " ", _goal(finding, place))
     rest = finding.count - 1 - len(finding.more)
     if rest > 0:
         yield Line(f"{'':8}  and at {plural(rest, 'more place')}")
@@ -252,10 +262,10 @@ def _goal(finding: Finding, place: Place) -> Goal | None:
     return None if place.ordinal is None else Goal(place.ordinal, finding.item)
 
 
-def _address(place: Place) -> str:
+def _address(place: Place, threads: ThreadNames) -> str:
     if place.turn is None:
         return f"line {place.line:,}" if place.line else ""
-    return f"{prefix(place.thread)}{place.turn}.{place.step}"
+    return threads.place(place.session, place.thread, place.turn, place.step)
 
 
 ANSWERS: Final[dict[type[Request], Answer[Any]]] = {

@@ -95,9 +95,16 @@ def stages(inspector: Inspector, ordinal: int) -> Document:
 # Whole texts ------------------------------------------------------------------------------------------------
 
 
+def _where(problem: Problem) -> str:
+    """The place of a problem; one of no line is the whole file's."""
+    if not problem.line:
+        return "the file"
+    return f"line {number(problem.line)}, byte {number(problem.byte)}"
+
+
 def problems(found: Iterable[Problem], total: int) -> Document:
     """The problems of a trace, one a line; how many more there are than were kept."""
-    lines = [(" ", f"line {number(p.line)}, byte {number(p.byte)}  {p.slug}  {p.message}") for p in found]
+    lines = [(" ", f"{_where(p)}  {p.slug}  {p.message}") for p in found]
     if not lines:
         lines = [(" ", "Every line of the trace could be read.")]
     elif total > len(lines):

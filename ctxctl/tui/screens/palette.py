@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from ctxctl.text import cells, clip
 from ctxctl.tui import commands, keys
 from ctxctl.tui.commands import Command
 from ctxctl.tui.layout import Parts, Piece, spread
@@ -158,11 +159,14 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
     def _line(self, line: int, width: int) -> Sequence[Part]:
         command = self.choice.commands[line]
         parts: list[Part] = [(f"{command.key:>{_KEY}}  ", "key")]
-        at = 0
+        room = max(width - _KEY - 2, 0)
+        title, at = clip(command.title, room), 0
         for place in command.marked:
-            parts += [(command.title[at:place], ""), (command.title[place], "name")]
+            if place >= len(title):
+                break
+            parts += [(title[at:place], ""), (title[place], "name")]
             at = place + 1
-        parts.append((command.title[at:], ""))
-        if command.kind == "action":
+        parts.append((title[at:], ""))
+        if command.kind == "action" and cells(title) + 2 + cells(command.argument) <= room:
             parts.append((f"  {command.argument}", "muted"))
         return parts

@@ -123,6 +123,7 @@ STYLES = [
     "gauge-high",
     "gauge-unbilled",
     "gutter",
+    "line-number",
     "heading-added",
     "heading-omitted",
     "heading-removed",

@@ -195,12 +195,12 @@ class TextView(Painted, Scroller, can_focus=True):
             return [(mark, "mark" if mark == CURSOR else style), (" ", style), *text, (fill, style)]
         mark = CURSOR if pointed else " "
         if not document.numbered:
-            return [(mark, "mark"), (self._fold_mark(row), "gutter"), *text]
+            return [(mark, "mark"), (self._fold_mark(row), "line-number"), *text]
         digits = document.gutter - (2 if document.fold_regions is None else 3)
         number = f"{row.line + 1:>{digits}} " if row.first else " " * (digits + 1)
         fold = self._fold_mark(row) or " "
-        head = [(mark, "mark"), (number[1:], "gutter")] if pointed else [(number, "gutter")]
-        return [*head, (fold, "gutter"), *text]
+        head = [(mark, "mark"), (number[1:], "line-number")] if pointed else [(number, "line-number")]
+        return [*head, (fold, "line-number"), *text]
 
     def _fold_mark(self, row: WrappedRow) -> str:
         """A sign in front of what can be folded."""

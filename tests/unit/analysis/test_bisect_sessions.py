@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ctxctl.analysis.bisect import bisect, first_parting
 from ctxctl.analysis.sessions import compare_sessions
+from ctxctl.cli.main import run
 from ctxctl.engine.query import parse_query
-from ctxctl.item_names import NAMELESS
+from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.report.bisect import parted_lines, turned_lines
+from ctxctl.report.heading import told_apart
 from ctxctl.report.paint import plain
 from ctxctl.report.sessions import head_lines, stat_lines, turn_lines
 from ctxctl.session import Inspector
 from tests.unit.engine.making import Json, add, assembly, inject, inspect
 
+FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "claude_code"
 EVIL = "\x1b]0;x\x07\u202e[red]"
 
 
@@ -34,11 +40,15 @@ def session(*turns: tuple[str, ...]) -> Inspector:
     return inspect(events)
 
 
+def nameless(_pair: object) -> tuple[ItemNames, ItemNames]:
+    return NAMELESS, NAMELESS
+
+
 def text_of(lines: Iterator[str]) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def test_a_predicate_that_turns_back_is_told_with_every_turn() -> None:
+def test_a_query_that_turns_back_is_told_with_every_turn() -> None:
     with session(("a",), ("b", "x"), ("c",), ("d", "x")) as inspector:
         (found,) = bisect(inspector, parse_query("has:=x"))
         assert [(flip.at.turn, flip.truth) for flip in found.flips] == [(2, True), (3, False), (4, True)]
@@ -55,7 +65,7 @@ def test_one_that_holds_from_the_start_has_nothing_before() -> None:
         assert found.before is None
         assert found.monotone
         said = text_of(turned_lines(found, "run", several=False, width=80, paint=plain, names=NAMELESS))
-        assert "it holds from the thread's first step on" in said
+        assert "it matches from the thread's first step on" in said
         (never,) = bisect(inspector, parse_query("has:=y"))
         assert never.first is None
         assert "none" in text_of(
@@ -74,10 +84,10 @@ def test_two_sessions_part_where_one_window_lacks_something() -> None:
         assert [(item.what, item.item) for item in found.parting.items] == [("only_a", "y")]
         (asked,) = first_parting(one, two, parse_query("has:=x"))
         assert asked.parting is not None
-        assert (asked.parting.why, asked.parting.ordinal_a, asked.parting.holds) == ("predicate", 2, True)
+        assert (asked.parting.why, asked.parting.ordinal_a, asked.parting.holds) == ("query", 2, True)
         names, several = ("one", "two"), (False, False)
         said = text_of(parted_lines(asked, names, several, "has:=x", 80, plain))
-        assert "has:=x holds in a only" in said
+        assert "has:=x matches in a only" in said
         (same,) = first_parting(one, two, parse_query("has:=z"))
         assert same.parting is None
 
@@ -101,7 +111,7 @@ def test_what_stays_different_is_listed_once() -> None:
         assert [pair.standing for pair in pairs] == [0, 0, 1, 0]
         assert [pair.only_b for pair in pairs] == [0, 0, 0, 0]
         assert pairs[2].only_a > pairs[1].only_a > pairs[0].only_a == pairs[3].only_a == 0
-        said = text_of(turn_lines(found, 80, plain))
+        said = text_of(turn_lines(found, 80, plain, nameless))
         assert "turn 2: b" in said
         assert "turn 4" not in said
         assert "1 differ since before" in said
@@ -129,8 +139,32 @@ def test_names_in_the_traces_do_nothing_to_the_terminal(width: int) -> None:
         lines = [
             *head_lines(found, (EVIL, EVIL), "under", width),
             *stat_lines(found, width, plain),
-            *turn_lines(found, width, plain, everything=True),
+            *turn_lines(found, width, plain, nameless, everything=True),
             *parted_lines(parted, (EVIL, EVIL), (True, True), EVIL, width, plain),
             *turned_lines(turned, EVIL, several=True, width=width, paint=plain, names=NAMELESS),
         ]
         assert not any(char in line for line in lines for char in "\x1b\x07\u202e\r\n")
+
+
+def test_items_of_two_sessions_are_called_by_their_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder, source in zip(folders, ("requests", "session"), strict=True):
+        folder.mkdir()
+        shutil.copy(FIXTURES / f"{source}.jsonl", folder / "full.jsonl")
+    pair = [str(folder / "full.jsonl") for folder in folders]
+    assert run(["diff", "--sessions", *pair]) == 0
+    said = capsys.readouterr().out
+    assert re.findall(r"^[ab] +(\S+)$", said, re.MULTILINE) == ["one/full.jsonl", "two/full.jsonl"]
+    assert "user_message       “Count the bees." in said
+    assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}|toolu_", said)
+    assert run(["bisect", *pair]) == 0
+    assert "user_message       “Count the bees." in capsys.readouterr().out
+
+
+def test_traces_of_one_name_are_told_apart() -> None:
+    assert told_apart(["a/x.jsonl", "b/y.jsonl"]) == ["x.jsonl", "y.jsonl"]
+    assert told_apart(["a/0/x.jsonl", "b/0/x.jsonl"]) == ["a/0/x.jsonl", "b/0/x.jsonl"]
+    assert told_apart(["a/x.jsonl", "a/x.jsonl"]) == ["x.jsonl", "x.jsonl"]
+    assert told_apart(["x.jsonl", "a/x.jsonl"]) == ["x.jsonl", "a/x.jsonl"]

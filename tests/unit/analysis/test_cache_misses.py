@@ -58,7 +58,7 @@ def test_cost(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row.missed for row in rows] == [None, MISSED]
     assert costs.misses.by_cause == {"expired": MissSum(1, 29_990, MISSED, 0)}
     text = said(capsys, "cost", str(LATE))
-    assert "misses $0.1035 for 29,990 tokens that a cache could have given and did not" in text
+    assert "misses $0.1035 for 29,990 tokens that a cache could have returned, but did not" in text
     assert "cache misses by cause: expired 1, $0.1035; derived" in text
     assert "29,990 expired $0.1035" in said(capsys, "cost", str(LATE), "--steps")
     assert run(["cost", str(LATE), "--json"]) == 0

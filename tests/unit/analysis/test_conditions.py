@@ -279,7 +279,7 @@ def test_compactions_and_unexplained_cuts(trace: Path) -> None:
     assert found.message == "1 of 2 requests compacted: 2 items, 16 tokens went"
 
 
-def test_predicates_are_three_valued(trace: Path) -> None:
+def test_queries_are_three_valued(trace: Path) -> None:
     events = step(1, CAT, bill=usage(80), limit=100) + step(2, CAT, bill=usage(90), limit=100)
     never, always = checked(trace, events, never=("sent>85%",), always=("sent<=85%",))
     assert (never.outcome, never.failed, always.outcome, always.failed) == ("fails", 1, "fails", 1)
@@ -298,7 +298,7 @@ def test_predicates_are_three_valued(trace: Path) -> None:
     ]
 
 
-def test_a_predicate_of_changes_names_the_first(trace: Path) -> None:
+def test_a_query_of_changes_names_the_first(trace: Path) -> None:
     found = only(trace, step(1, HELLO, CAT), never=("tokens>0",))
     assert found.message == "1 of 1 request matched: “hello world” and 1 more"
 

@@ -123,5 +123,5 @@ def test_bisect_answers_where_only_the_table_knows_a_limit(
     assert run(["bisect", written(tmp_path), "window>78%"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "run.jsonl@2.1 sent 115 (79.9%)" in out
-    assert "it holds at 2 of 3 steps, from there to the end" in out
+    assert "it matches 2 of 3 steps, from there to the end" in out
     assert "limit 144 from the model table" in out

@@ -19,7 +19,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
-from ctxctl.session import Inspector, history_cache
+from ctxctl.session import Inspector, history_file
 from ctxctl.session.history_cache import item_history_of
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
@@ -61,8 +61,8 @@ def test_what_is_there(tmp_path: Path) -> None:
         why = explain_item(inspector, 0, "A")
     assert (why.state, why.present, why.tokens, why.in_window) == ("current", True, 5, 5)
     assert verdicts(why.links) == ["available", "kept", "entered", "injected", "current", "spent"]
-    assert said(why, "entered") == "entered the window: block 1 of 1 of the assembly; 5 tokens"
-    assert said(why, "injected") == "was sent with the injection at message_history"
+    assert said(why, "entered") == "entered the window: block 1 of 1 of the request; 5 tokens"
+    assert said(why, "injected") == "was sent"
     assert said(why, "kept") == "was kept by the selection (among 2 candidates)"
     assert said(why, "current").startswith(
         "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0%; "
@@ -464,7 +464,7 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert history_cache.load_history(inspector.trace.source, "") is None
+            assert history_file.load_history(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
         assert explain_item(inspector, 0, "A").state == "current"
 
@@ -504,7 +504,10 @@ def test_the_command(tmp_path: Path, capsys: Out) -> None:
     assert run(["why", f"{trace}@2", "bikes#2"]) == 0
     out = capsys.readouterr().out
     assert "At turn 2 it is not in the window: it was, and has left." in out
-    assert "line 24, id retrieval-0024" in out
+    assert "line 24" in out
+    assert "retrieval-0024" not in out
+    assert run(["why", f"{trace}@2", "bikes#2", "--ids"]) == 0
+    assert "line 24, id retrieval-0024" in capsys.readouterr().out
     assert run(["why", f"{trace}@2", "bikes#2", "--json", "--no-what-if"]) == 0
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["type"] == "trace"

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ctxctl.analysis.why import supposing
 from ctxctl.analysis.why.answer import explain_item
 from ctxctl.analysis.why.money import money_for_item
 from ctxctl.analysis.why.supposing import supposed_outcomes
+from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.model.why import WhatIf
 from ctxctl.session import Inspector, answer_cache, import_cache, kept_replays
@@ -85,6 +87,27 @@ def test_a_second_question_replays_nothing(capture: Path, engines: list[Engine])
     engines.clear()
     assert answers(capture) == expected
     assert not engines
+
+
+def test_what_would_keep_it_in_a_long_session_is_looked_for_when_asked(
+    capture: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    question = ["why", f"{capture}@-1", ITEMS[0]]
+    assert run(question) == 0
+    short = capfd.readouterr().out
+    assert "(simulated)" in short
+    for file in kept_files(Path(os.environ["CTXCTL_CACHE_DIR"])):
+        file.unlink()
+    monkeypatch.setattr(supposing, "_AT_ONCE", 5)
+    assert run(question) == 0
+    told = " ".join(capfd.readouterr().out.split())
+    assert "what would keep it was not looked for" in told
+    assert "`--what-if` makes them" in told
+    assert "(simulated)" not in told
+    assert run([*question, "--what-if"]) == 0
+    assert capfd.readouterr().out == short
+    assert run(question) == 0
+    assert capfd.readouterr().out == short, "what is known is told"
 
 
 def test_each_item_step_and_parameter_has_its_own(capture: Path) -> None:

@@ -162,7 +162,7 @@ def test_wrong_settings(here: Path, table: str, says: str, capsys: Out) -> None:
     assert says in err
 
 
-def test_predicates_may_begin_with_a_minus(here: Path, capsys: Out) -> None:
+def test_queries_may_begin_with_a_minus(here: Path, capsys: Out) -> None:
     small(here / "run.jsonl", 70)
     assert said(capsys, "run.jsonl", "--always", "-compacted")[0] == 0
     assert said(capsys, "run.jsonl", "--never", "-compacted")[0] == 1

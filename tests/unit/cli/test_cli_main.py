@@ -24,6 +24,7 @@ Out = pytest.CaptureFixture[str]
     ("arguments", "code", "says", "hint"),
     [
         (["frobnicate"], 2, "No such command 'frobnicate'", "`ctxctl --help`"),
+        ([WINDOW], 2, "No such command", f"to open it: ctxctl replay {WINDOW}"),
         (["validate"], 2, "Missing argument 'TRACE'", "`ctxctl validate --help`"),
         (["replay"], 3, "no session was recorded in", "`ctxctl ls`"),
         (["replay", WINDOW, "--jsn"], 2, "No such option: --jsn", "`ctxctl replay --help`"),
@@ -56,7 +57,7 @@ Out = pytest.CaptureFixture[str]
             "no item is called 'dog', and none says so",
             "opening-hours.md",
         ),
-        (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
+        (["find", WINDOW], 2, "a trace or a query is missing", "in quotes"),
         (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
         (["bisect", WINDOW, WINDOW, "a", "b"], 2, "4 arguments", "in quotes"),
         (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
@@ -255,8 +256,10 @@ def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
         "compactions", "cost", "budget", "lint", "check", "validate", "import", "export",
-        "formats", "policies", "calibrate", "learn", "models", "cache",
+        "formats", "policies", "calibrate", "learn", "fleet", "fleet add", "fleet status", "fleet files",
+        "fleet compact", "fleet vacuum", "fleet forget", "fleet ask", "fleet diff", "fleet check",
+        "fleet report", "models", "cache",
     ]  # fmt: skip
     for name in COMMANDS:
-        assert run([name, "--help"]) == 0
+        assert run([*name.split(), "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: ctxctl {name} ")

@@ -101,13 +101,16 @@ def options(name: str) -> dict[str, Option]:
     return {flag: how for how in found for flag in how.flags}
 
 
-NO_REPORT = {"record", "import", "export"}
+NO_REPORT = {"record", "import", "export", "fleet report"}
 THREADS = {
     "replay", "show", "diff", "log", "why", "blame", "find", "bisect", "compactions", "cost", "lint",
     "check", "export",
 }  # fmt: skip
 WRITES_FORMS = {"budget", "lint", "export"}
-NOT_PAGED = NO_REPORT | {"ls", "watch", "cache", "learn"}
+NOT_PAGED = NO_REPORT | {
+    "ls", "watch", "cache", "learn", "fleet add", "fleet status", "fleet files", "fleet compact",
+    "fleet vacuum", "fleet forget",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -49,6 +49,7 @@ REPLAYED = {
     "replay --plain --compare --policy fifo {}": "two replays side by side",
 }
 WITHOUT_A_TRACE = frozenset(("ls", "record", "formats", "policies", "learn", "models", "cache"))
+OF_A_DATASET = frozenset(name for name in COMMANDS if name.startswith("fleet"))
 ELSEWHERE = frozenset(("watch", "why"))
 """A session that grows; tests/unit/analysis asks `why`."""
 
@@ -91,7 +92,7 @@ def ask(line: str, capture: Path, out: pytest.CaptureFixture[str]) -> tuple[int,
 
 def test_every_command_is_asked() -> None:
     asked = {line.split()[0] for line in (*FROM_THE_CACHE, *REPLAYED)}
-    assert asked | WITHOUT_A_TRACE | ELSEWHERE == set(COMMANDS)
+    assert asked | WITHOUT_A_TRACE | ELSEWHERE | OF_A_DATASET == set(COMMANDS)
     assert not asked & (WITHOUT_A_TRACE | ELSEWHERE)
 
 
@@ -110,6 +111,20 @@ def test_nothing_is_replayed_twice(
     assert ask(line, capture, capfd) == plain
     engines.clear()
     assert ask(line, capture, capfd) == plain
+    assert engines == []
+
+
+@pytest.mark.parametrize("first", ["replay --json {}", "show {}@-1"])
+@pytest.mark.parametrize(
+    "line", ["show {}@2", "diff {}@-2 @-1", "log {} toolu_01", "why {}@-1 toolu_01 --no-what-if"]
+)
+def test_whatever_was_asked_first(
+    first: str, line: str, capture: Path, engines: list[Engine], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Another question about the trace replays nothing either."""
+    assert ask(first, capture, capfd)[0] == 0
+    engines.clear()
+    assert ask(line, capture, capfd)[0] == 0
     assert engines == []
 
 

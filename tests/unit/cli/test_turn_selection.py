@@ -59,7 +59,7 @@ def test_find_asks_one_turn(capsys: Said) -> None:
         len(places(lines(capsys, "find", "run.jsonl", "turn == 4", "--thread", "main"), "hit")),
     ]
     assert run(["find", "run.jsonl@3"]) == 2
-    assert "a predicate is missing" in capsys.readouterr().err
+    assert "a query is missing" in capsys.readouterr().err
 
 
 def test_the_costs_of_all_turns_are_the_cost_of_the_trace(capsys: Said) -> None:

@@ -19,10 +19,10 @@ from ctxctl.engine.query import (
     Not,
     Number,
     Or,
-    Predicate,
     Query,
     QueryError,
     Range,
+    StepState,
     Term,
     Value,
     Word,
@@ -256,7 +256,7 @@ def test_servers(given: dict[str, str], server: str | None) -> None:
         ("billed>5", {"usage": UsageView(6, None, None, 5, None)}),
     ],
 )
-def test_predicates_of_steps(query: str, given: dict[str, Any]) -> None:
+def test_queries_of_steps(query: str, given: dict[str, Any]) -> None:
     parsed = parse_query(query)
     assert parsed.about_steps
     assert parsed.matches_step(step(**given)) is True
@@ -287,7 +287,7 @@ def test_the_query_the_page_and_the_ui_warn_of_the_same_steps(given: dict[str, A
     assert bool(marks & (WARNED | OVER)) is marked
 
 
-def test_a_predicate_in_quotes_is_text() -> None:
+def test_a_query_in_quotes_is_text() -> None:
     assert parse_query('"compacted"') == Query(Word("compacted"))
     assert str(parse_query('"compacted"')) == '"compacted"'
 
@@ -497,7 +497,7 @@ _LEAVES: st.SearchStrategy[Term] = st.one_of(
     st.builds(Number, st.sampled_from(facts.NUMBERS), st.sampled_from([">", ">=", "<", "<=", "="]),
               st.integers(0, 10**14)),
     st.builds(Number, st.just("window"), st.just(">"), st.integers(0, 1000), st.just(True)),
-    st.builds(Predicate, st.sampled_from(sorted(facts.PREDICATES))),
+    st.builds(StepState, st.sampled_from(sorted(facts.STEP_STATES))),
 )  # fmt: skip
 
 

@@ -197,6 +197,25 @@ def test_a_result_that_was_moved_to_a_file_is_what_the_model_got() -> None:
     assert [item["content"] for item in items] == [moved]
 
 
+def test_a_hooks_message_for_the_person_is_no_system_prompt() -> None:
+    """What a hook printed as `systemMessage` is shown and not sent; it is nothing that was left unread."""
+    hook = {
+        "type": "hook_success",
+        "hookName": "SessionStart:startup",
+        "hookEvent": "SessionStart",
+        "content": "",
+        "stdout": '{"systemMessage": "The kiln logger links this conversation to your next commit."}\n',
+        "exitCode": 0,
+    }
+    bill = {"input_tokens": 9, "output_tokens": 2}
+    _, problems = events(
+        user("u1", None, "How hot?"),
+        line("attachment", "k1", "u1", attachment=hook),
+        said("a1", "k1", "m1", text("1180"), usage=bill),
+    )
+    assert [problem.message for problem in problems] == []
+
+
 def test_attachments_of_a_kind_that_is_not_known_are_kept() -> None:
     found, _ = events(
         user("u1", None, "Hello"),

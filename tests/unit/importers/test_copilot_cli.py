@@ -46,6 +46,30 @@ def test_a_request_is_what_a_turn_start_begins() -> None:
     assert "".join(t or "" for t in main[0].texts()[1:4]).count("\n\n") == 2
 
 
+def test_a_model_that_only_a_result_names_is_the_models_of_the_session(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        event("session.start", 1, sessionId="s", copilotVersion="1.0.20"),
+        event("user.message", 2, content="Make a folder."),
+        event("assistant.turn_start", 3, turnId="0"),
+        event("assistant.message", 4, messageId="m1", content="", outputTokens=9, toolRequests=[
+            {"toolCallId": "c1", "name": "bash", "arguments": {"command": "mkdir a"}, "type": "function"},
+        ]),
+        event("tool.execution_complete", 5, toolCallId="c1", model="claude-sonnet-4.6", success=True,
+              result={"content": "done"}),
+        event("assistant.turn_end", 6, turnId="0"),
+        event("assistant.turn_start", 7, turnId="1"),
+        event("assistant.message", 8, messageId="m2", content="Made.", toolRequests=[], outputTokens=4),
+        event("assistant.turn_end", 9, turnId="1"),
+    )  # fmt: skip
+    events = imported(NAME, path.read_bytes())[0]
+    bills = of_type(events, "ctxctl.usage.reported")
+    assert [(bill["model"], bill["output_tokens"]) for bill in bills] == [
+        ("claude-sonnet-4.6", 9),
+        ("claude-sonnet-4.6", 4),
+    ]
+
+
 def test_the_model_sees_the_result_and_not_what_a_person_is_shown() -> None:
     second = [w for w in windows(LOG, NAME) if w.thread == "main"][1]
     assert second.texts()[5:] == [

@@ -94,6 +94,38 @@ def test_a_compaction_may_keep_the_last_messages(tmp_path: Path) -> None:
     assert windows(path, NAME)[-1].texts() == ["What did we do so far?", "sum", "three", "four"]
 
 
+def test_answers_whose_ids_were_blanked_are_each_a_request(tmp_path: Path) -> None:
+    def answer(native: str, text: str, call: str, tokens: int) -> Json:
+        ran = {"status": "completed", "input": {"path": text}, "output": f"the text of {text}"}
+        return message(
+            "assistant",
+            native,
+            {"type": "step-start", "id": "REDACTED"},
+            {"type": "tool", "id": "REDACTED", "callID": call, "tool": "read", "state": ran},
+            {"type": "step-finish", "id": "REDACTED"},
+            modelID="m",
+            tokens={"input": tokens, "output": 5, "cache": {"read": 0, "write": 0}},
+        )
+
+    asked = message("user", "u1", {"type": "text", "text": "read both", "id": "p1"})
+    first, second = answer("REDACTED", "a", "REDACTED", 10), answer("REDACTED", "b", "REDACTED", 20)
+    path = tmp_path / "export.json"
+    path.write_bytes(exported(asked, first, second, second, answer("a3", "c", "call_3", 30)))
+    found = windows(path, NAME)
+    assert [w.billed() for w in found] == [10, 20, 30]
+    assert found[-1].texts() == [
+        "read both",
+        'read {"path":"a"}',
+        "the text of a",
+        'read {"path":"b"}',
+        "the text of b",
+    ]
+    told = [problem for problem in imported(NAME, path.read_bytes())[1] if problem.slug == "duplicate-uuid"]
+    assert [problem.message for problem in told] == [
+        "2 different messages have the id REDACTED: each is read"
+    ]
+
+
 def test_what_opencode_asks_by_itself_is_no_turn(tmp_path: Path) -> None:
     def part(kind: str, native: str, **fields: Any) -> Json:
         return {"type": kind, "id": native, **fields}

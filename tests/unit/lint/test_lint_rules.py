@@ -181,7 +181,6 @@ def test_no_rule_falls_over_a_capture_of_any_format(path: Path) -> None:
 def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import sys
     from collections.abc import Iterable
-    from importlib import metadata
     from types import ModuleType, SimpleNamespace
     from typing import cast
 
@@ -204,14 +203,12 @@ def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch
             ]
 
     monkeypatch.setitem(sys.modules, "acme_rules", cast("ModuleType", SimpleNamespace(Shouting=Shouting)))
-    points = [
-        metadata.EntryPoint("broken", "acme_gone:Rule", "ctxctl.rules"),
-        metadata.EntryPoint("shouting", "acme_rules:Shouting", "ctxctl.rules"),
-    ]
-    own = metadata.entry_points
-    monkeypatch.setattr(
-        metadata, "entry_points", lambda **by: points if by == {"group": "ctxctl.rules"} else own(**by)
-    )
+    about = tmp_path / "acme-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1\n")
+    points = "[ctxctl.rules]\nbroken = acme_gone:Rule\nshouting = acme_rules:Shouting\n"
+    (about / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(str(tmp_path))
     registry.rules.cache_clear()
     try:
         made = Made(tmp_path / "t.jsonl").turn(1).item("a", PROSE, title="LOUD").sent(["a"])

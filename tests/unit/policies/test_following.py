@@ -166,7 +166,7 @@ def test_strict_does_not_fail_for_what_cannot_be_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["replay", str(path), "--policy", OLDER, "--strict"])
     assert done.exit_code == 0, done.output
     shown = " ".join(done.output.split())
-    assert "1 of 1 step compared with the record cannot be told" in shown
+    assert "1 of 1 step compared with the record: cannot tell" in shown
     assert "messages where the runtime compacted 99" in shown
 
 

@@ -6,12 +6,18 @@ import base64
 import gzip
 import json
 import zlib
+from typing import Any
 
 import pytest
 
 from ctxctl.ingest.parts import moment
+from ctxctl.ingest.run import Run
+from ctxctl.model.problem import Problem
 from ctxctl.providers.calls import answers, encodings, purpose
+from ctxctl.providers.calls.http import Call, Calls
 from ctxctl.providers.dialects import by_name
+
+Json = dict[str, Any]
 
 BODY = {"model": "m", "messages": []}
 TEXT = json.dumps(BODY)
@@ -146,3 +152,58 @@ def test_answers_in_pieces() -> None:
     assert answers.final_response("no answer", CHAT) is None
     assert answers.final_response([], CHAT) is None
     assert answers.final_response(5, CHAT) is None
+
+
+def frame(event: Json) -> bytes:
+    """An event as Bedrock sends it: a frame of AWS's event streams around base64."""
+    sealed = base64.b64encode(json.dumps(event).encode()).decode()
+    head = b"\x0b:event-type\x07\x00\x05chunk"
+    payload = json.dumps({"bytes": sealed, "p": "abcdef"}).encode()
+    start = (16 + len(head) + len(payload)).to_bytes(4, "big") + len(head).to_bytes(4, "big")
+    made = start + zlib.crc32(start).to_bytes(4, "big") + head + payload
+    return made + zlib.crc32(made).to_bytes(4, "big")
+
+
+def taken(call: Call) -> tuple[list[Json], list[Problem]]:
+    problems: list[Problem] = []
+    calls = Calls(Run("http", problems.append))
+    calls.take(call)
+    return list(calls.finish()), problems
+
+
+BEDROCK = (
+    "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-opus-4-6-v1%3A0"
+    "/invoke-with-response-stream"
+)
+BEDROCK_BODY = {"anthropic_version": "bedrock-2023-05-31", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_a_stream_from_bedrock_is_read_and_its_model_named() -> None:
+    stream = [
+        {"type": "message_start", "message": {"id": "m1", "model": "claude-opus-4-6", "content": [],
+                                              "usage": {"input_tokens": 578, "output_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Warm."}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 54}},
+    ]  # fmt: skip
+    raw = b"".join(map(frame, stream))
+    events, problems = taken(Call(BEDROCK, BEDROCK_BODY, raw, status=200))
+    assert not problems
+    (bill,) = [event["data"] for event in events if event["event_type"] == "ctxctl.usage.reported"]
+    assert (bill["model"], bill["input_tokens"], bill["output_tokens"]) == ("claude-opus-4-6", 578, 54)
+    cut, _ = taken(Call(BEDROCK, BEDROCK_BODY, raw[:-9], status=200))
+    assert [e["data"].get("input_tokens") for e in cut if e["event_type"] == "ctxctl.usage.reported"] == [578]
+
+
+def test_bedrocks_address_names_the_model_where_no_answer_came() -> None:
+    events, _ = taken(Call(BEDROCK, BEDROCK_BODY))
+    assert any("us.anthropic.claude-opus-4-6-v1:0" in json.dumps(event) for event in events)
+
+
+def test_bytes_that_are_no_frames_are_no_stream_of_events() -> None:
+    whole = frame({"type": "ping"})
+    assert encodings.text_of(whole) == 'data: {"type": "ping"}\n\n'
+    other = encodings.text_of(whole[:8] + b"\0\0\0\1" + whole[12:])
+    assert other is not None
+    assert not other.startswith("data:"), "its checksum is another's"
+    assert encodings.text_of(whole[:20]) == "", "a frame that was cut off holds no event"

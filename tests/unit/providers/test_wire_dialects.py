@@ -48,6 +48,21 @@ def gemini(*contents: Json, **fields: Any) -> Json:
     return {"contents": list(contents), **fields}
 
 
+# -- Google ------------------------------------------------------------------------------------------------
+
+
+def test_the_shape_of_geminis_answer_weighs_nothing() -> None:
+    """`promptTokenCount` is the same with a schema and without one; OpenAI's counts it."""
+    shape = {"type": "object", "properties": {"age": {"type": "integer", "description": "in years"}}}
+    asked = {"role": "user", "parts": [{"text": "How old is the kiln?"}]}
+    schema, question = again(gemini(asked, generationConfig={"responseJsonSchema": shape}))
+    assert (schema.title, schema.text, schema.estimate) == ("answer schema", None, 0)
+    assert schema.native == {"responseJsonSchema": shape}
+    assert question.text == "How old is the kiln?"
+    counted = again(chat(response_format={"type": "json_schema", "json_schema": {"schema": shape}}))[0]
+    assert counted.text is not None
+
+
 # -- Anthropic --------------------------------------------------------------------------------------------
 
 

@@ -7,8 +7,10 @@ The search knows nothing of rules: it looks for what was planted, as it stands a
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import json
+import quopri
 import random
 import re
 import string
@@ -201,9 +203,12 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
 
 
-def png(text: str, chunk: bytes = b"tEXt") -> bytes:
+def png(text: str, chunk: bytes = b"tEXt", *, packed: bool = False) -> bytes:
     """An image of one pixel with a text in its metadata."""
-    said = b"Comment\0" + (b"\0\0\0\0" if chunk == b"iTXt" else b"") + text.encode()
+    packed = packed or chunk == b"zTXt"
+    held = zlib.compress(text.encode()) if packed else text.encode()
+    between = {b"zTXt": b"\0", b"iTXt": b"\x01\0\0\0" if packed else b"\0\0\0\0"}.get(chunk, b"")
+    said = b"Comment\0" + between + held
     return b"\x89PNG\r\n\x1a\n" + b"".join((
         _chunk(b"IHDR", bytes((0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0))), _chunk(chunk, said),
         _chunk(b"IDAT", zlib.compress(b"\0\0")), _chunk(b"IEND", b""),
@@ -257,6 +262,21 @@ SHAPES: dict[str, Callable[[str], str]] = {
     "percent in base64": lambda s: _b64(quote(f"https://h/?x={s}", safe="").encode()),
     "PNG tEXt": lambda s: f"data:image/png;base64,{_b64(png(s))}",
     "PNG iTXt": lambda s: _b64(png(s, b"iTXt")),
+    "PNG zTXt": lambda s: _b64(png(s, b"zTXt")),
+    "PNG iTXt, packed": lambda s: _b64(png(s, b"iTXt", packed=True)),
+    "gzip in base64": lambda s: f"body: {_b64(gzip.compress(f'says {s} here'.encode(), mtime=0))}",
+    "zlib in base64": lambda s: _b64(zlib.compress(f"says {s} here".encode())),
+    "gzip in base64 in base64": lambda s: _b64(_b64(gzip.compress(f"says {s}".encode(), mtime=0)).encode()),
+    "JSON in gzip in base64 in JSON": lambda s: json.dumps({"b": _b64(gzip.compress(json.dumps({"a": s}).encode()))}),
+    "hex": lambda s: f"dump {s.encode().hex()} end",
+    "hex, capitals, 0x": lambda s: f"0x{s.encode().hex().upper()}",
+    "base64 in hex": lambda s: _b64(f"says {s}".encode()).encode().hex(),
+    "gzip in hex": lambda s: gzip.compress(f"says {s}".encode(), mtime=0).hex(),
+    "UTF-16 in base64": lambda s: _b64(f"$key = '{s}'".encode("utf-16-le")),
+    "UTF-16 with a mark in base64": lambda s: _b64(f"$key = '{s}'".encode("utf-16")),
+    "UTF-16": lambda s: f"says {s}".encode("utf-16-le").decode("latin-1"),
+    "UTF-16 in JSON": lambda s: json.dumps({"a": f"says {s}".encode("utf-16-be").decode("latin-1")}),
+    "quoted-printable": lambda s: quopri.encodestring(f"{'words ' * 9}says {s} and more".encode()).decode(),
     "JPEG EXIF": lambda s: f"data:image/jpeg;base64,{_b64(jpeg(s))}",
 }  # fmt: skip
 
@@ -280,24 +300,39 @@ def heads() -> set[str]:
 
 
 def readings(text: str, seen: set[str], depth: int = 5) -> Iterable[str]:
-    """A text, and what it says once its escapes are read, and its base64, again and again."""
+    """A text, and what it says in every other reading: escapes, base64, hexadecimal, UTF-16, packed, again and again."""
     yield text
     if depth == 0:
         return
     plain = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
     plain = html.unescape(unquote(re.sub(r'\\+(["/])', r"\1", re.sub(r"\\+[nrt]", "\n", plain))))
-    if plain != text:
-        yield from readings(plain, seen, depth - 1)
+    mail = re.sub("=([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), re.sub(r"=\r?\n", "", text))
+    for other in {plain, mail, text.replace("\0", "")} - {text}:
+        yield from readings(other, seen, depth - 1)
     for run in set(_CARRIED.findall(text)) - seen:
         seen.add(run)
+        if (digits := re.search("(?:[0-9a-fA-F]{2}){10,}", run)) is not None:
+            yield from _said(bytes.fromhex(digits[0]), seen, depth)
         packed = re.sub(r"\\n|\n", "", run).translate(str.maketrans("-_", "+/"))
         for start in range(4):
             tail = (len(packed) - start) % 4
             data = base64.b64decode(
                 packed[start : len(packed) - tail] + (packed[-tail:] + "===")[: 4 if tail > 1 else 0]
             )
-            for said in _PRINTABLE.findall(data.decode("latin-1")):
-                yield from readings(said, seen, depth - 1)
+            yield from _said(data, seen, depth)
+
+
+def _said(data: bytes, seen: set[str], depth: int) -> Iterable[str]:
+    """The readings of the texts in data: as they stand, without NULs, and unpacked from wherever that can be."""
+    held = [data, data.replace(b"\0", b"")]
+    for found in re.finditer(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]", data):
+        try:
+            held.append(zlib.decompressobj(47).decompress(data[found.start() :], 1 << 20))
+        except zlib.error:
+            continue
+    for one in held:
+        for said in _PRINTABLE.findall(one.decode("latin-1")):
+            yield from readings(said, seen, depth - 1)
 
 
 def leaked(text: str, secrets: set[str]) -> list[str]:

@@ -323,7 +323,7 @@ def test_the_key_is_this_users_alone_and_stays(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_finder_gives_the_same_where_the_package_changed_inside() -> None:
-    from ctxctl.record.redact import _finder
+    from ctxctl.linear import finder
 
     class Wrapped:
         def __init__(self, pattern: Any) -> None:
@@ -331,4 +331,4 @@ def test_the_finder_gives_the_same_where_the_package_changed_inside() -> None:
 
     pattern = re2.compile(b"a+b")
     for text in (b"", b"xx", b"aab", b"x" * 100 + b"ab"):
-        assert _finder(pattern)(text) == _finder(Wrapped(pattern))(text) == (b"ab" in text)
+        assert finder(pattern)(text) == finder(Wrapped(pattern))(text) == (b"ab" in text)

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import random
+import re
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -547,4 +550,76 @@ def test_an_image_stays_an_image_and_base64_base64() -> None:
     base64.b64encode(random.Random(1).randbytes(3000)).decode(), base64.b64encode(png("a plain comment")).decode(),
 ])  # fmt: skip
 def test_what_is_no_secret_in_any_reading_stays(text: str) -> None:
+    assert SecretRedactor(b"k" * 32).text(text, FoundSecrets()) == text
+
+
+def test_what_was_packed_stays_packed() -> None:
+    redactor, key = SecretRedactor(b"k" * 32), planted("github", random.Random(1)).text
+    text = f"user: me\ntoken: {key}\n".encode()
+    found = FoundSecrets()
+    packed = base64.b64decode(redactor.text(base64.b64encode(gzip.compress(text)).decode(), found))
+    assert gzip.decompress(packed).startswith(b"user: me\ntoken: [redacted github-token, 40 chars, #")
+    spelled = redactor.text(text.hex().upper(), found)
+    assert bytes.fromhex(spelled).startswith(b"user: me\ntoken: [redacted github-token, 40 chars, #")
+    assert spelled == spelled.upper()
+    wide = base64.b64decode(
+        redactor.text(base64.b64encode(text.decode().encode("utf-16-le")).decode(), found)
+    )
+    assert "[redacted github-token, 40 chars, #" in wide.decode("utf-16-le")
+    image = base64.b64decode(
+        redactor.text(base64.b64encode(png(f"made with {key}", b"zTXt")).decode(), found)
+    )
+    at, chunks = 8, {}
+    while at < len(image):
+        size = int.from_bytes(image[at : at + 4], "big")
+        chunks[image[at + 4 : at + 8]] = held = image[at + 8 : at + 8 + size]
+        assert zlib.crc32(image[at + 4 : at + 8] + held) == int.from_bytes(image[at + 8 + size :][:4], "big")
+        at += 12 + size
+    assert list(chunks) == [b"IHDR", b"zTXt", b"IDAT", b"IEND"]
+    assert zlib.decompress(chunks[b"zTXt"].removeprefix(b"Comment\0\0")) == b"made with " + b"*" * len(key)
+    assert found.kinds == {"github-token": 4}
+
+
+def test_of_a_bomb_with_a_secret_nothing_is_left_and_of_one_without_all() -> None:
+    redactor, key = SecretRedactor(b"k" * 32), planted("github", random.Random(1)).text
+    bomb, plain = (
+        base64.b64encode(gzip.compress(head + b" a" * 5_000_000)).decode() for head in (key.encode(), b"a")
+    )
+    assert re.fullmatch(
+        r"see \[redacted packed-data, \d+ chars, #[0-9a-f]{12}\]",
+        redactor.text(f"see {bomb}", FoundSecrets()),
+    )
+    assert redactor.text(plain, FoundSecrets()) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join([base64.b64encode(gzip.compress(b"ab " * 400_000)).decode()] * 500),
+        base64.b64encode(png("a" * 20_000_000, b"zTXt")).decode(),
+        " ".join(["6768705f" * 8] * 16_000),
+        ("a" * 70 + "=\n") * 15_000,
+        "a\0" * 500_000,
+    ],
+    ids=["packed", "an image", "hexadecimal", "quoted-printable", "UTF-16"],
+)
+def test_a_megabyte_that_asks_for_much_is_looked_through_within_two_seconds(text: str) -> None:
+    begun = time.process_time()
+    SecretRedactor(b"k" * 32).text(text, FoundSecrets())
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "API_KEY=\nDB_HOST=localhost.example\n" * 9,
+        "deadbeef" * 8,
+        b"just a plain line of text, without anything in it".hex(),
+        base64.b64encode(gzip.compress(b"an ordinary log line\n" * 40, mtime=0)).decode(),
+        base64.b64encode("Get-ChildItem -Recurse | Select Name".encode("utf-16-le")).decode(),
+        base64.b64encode(png("a plain comment", b"zTXt")).decode(),
+        f"{'x' * 70}=\nand the next line",
+    ],
+)
+def test_what_is_packed_or_spelled_and_no_secret_stays(text: str) -> None:
     assert SecretRedactor(b"k" * 32).text(text, FoundSecrets()) == text

@@ -17,7 +17,10 @@ from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
 from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays, replay_writer
-from ctxctl.trace import inputs
+from ctxctl.session.cache_key import made_under
+from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.history_file import load_history
+from ctxctl.trace import inputs, writer
 from tests.unit.session.test_kept import FAULTS, answers, in_child, kept_files, without_cache
 
 ROOT = Path(__file__).parents[3]
@@ -77,11 +80,92 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What happens while the next import writes its first events; each once."""
+    waiting: list[Callable[[], None]] = []
+    write = writer.TraceWriter.write
+
+    def written(self: Any, event: Any) -> None:
+        write(self, event)
+        if waiting:
+            waiting.pop()()
+
+    monkeypatch.setattr(writer.TraceWriter, "write", written)
+    return waiting
+
+
 def native(log: Path) -> bytes:
     """The trace that a log is replayed as, what was reported of it, and what it is worth."""
     with Inspector.open(log) as inspector:
         source = inspector.trace.source
         return source.read(0, source.size) + repr(inspector.opened.problems).encode()
+
+
+def test_an_import_during_which_its_log_grew_is_gone_on_with(
+    tmp_path: Path, imported: list[bool], meanwhile: list[Callable[[], None]]
+) -> None:
+    data = COMPACTION.read_bytes()
+    ends = ends_of_lines(data)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(data[: ends[-2]])
+
+    def grow() -> None:
+        with log.open("ab") as file:
+            file.write(data[ends[-2] :])
+
+    meanwhile.append(grow)
+    answers(log)
+    assert answers(log) == without_cache(log)
+    assert imported == [False, True]
+
+
+def test_an_import_during_which_its_log_was_written_over_is_made_anew(
+    tmp_path: Path, imported: list[bool], meanwhile: list[Callable[[], None]]
+) -> None:
+    data = COMPACTION.read_bytes()
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(data)
+
+    def write_over() -> None:
+        with log.open("r+b") as file:
+            file.write(data.replace(b"compact", b"tcapmoc") + b'{"type":"summary"}\n')
+
+    meanwhile.append(write_over)
+    answers(log)
+    assert answers(log) == without_cache(log)
+    assert imported == [False, False]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in LOGS if path.stem != "retrieval-agent"], ids=lambda path: path.stem
+)
+def test_what_became_of_each_item_is_gone_on_with(path: Path, tmp_path: Path, came: list[bool]) -> None:
+    """But of a trace with redactions, which is read anew each time."""
+    data = path.read_bytes()
+    ends = ends_of_lines(data)
+    log = tmp_path / path.name
+    read_and_grown(log, data, ends[len(ends) // 3], ends[len(ends) // 2], ends[-3])
+    assert came[-1], "the replay was gone on with"
+    with Inspector.open(log) as inspector:
+        assert inspector.problem_count == len(inspector.opened.problems)
+        under = made_under(inspector.params, inspector.strategy, inspector.edits)
+        assert under is not None
+        kept = load_history(inspector.trace.source, under)
+    os.environ["CTXCTL_CACHE"] = "off"
+    try:
+        with Inspector.open(log) as inspector:
+            fresh = item_history_of(inspector)
+    finally:
+        del os.environ["CTXCTL_CACHE"]
+    assert kept is not None
+    assert len(kept.rows["item"]) > 5
+    told = [[kept.life(entry.number) for entry in kept.entries()], [kept.step(n) for n in range(len(kept))]]
+    assert told == [
+        [fresh.life(one.number) for one in fresh.entries()],
+        [fresh.step(n) for n in range(len(fresh))],
+    ]
+    assert list(kept.entries()) == list(fresh.entries())
 
 
 def ends_of_lines(data: bytes) -> list[int]:

@@ -8,12 +8,14 @@ import resource
 import shutil
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -152,8 +154,44 @@ def test_a_native_trace_is_replayed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert counted.replays == 0
 
 
-def test_young_files_are_not_trusted(capture: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def timeless(monkeypatch: pytest.MonkeyPatch, *, young: bool) -> None:
+    """Let files change in their middle without their times telling, as a coarse clock would."""
+    real = inputs.file_state
+
+    def state(path: str) -> inputs.FileState | None:
+        found = real(path)
+        now = time.time_ns() if young else 10**18
+        return found and msgspec.structs.replace(found, mtime_ns=now // 10**15 * 10**15, ctime_ns=0)
+
+    monkeypatch.setattr(inputs, "YOUNG", 1e9 if young else 2.0)
+    monkeypatch.setattr(inputs, "file_state", state)
+    monkeypatch.setattr(import_cache, "file_state", state)
+    monkeypatch.setattr(import_cache, "_ends", lambda _: "")
+
+
+def test_a_young_file_is_trusted_by_what_it_holds(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timeless(monkeypatch, young=True)
+    first = answers(capture)
+    counted = Counted(monkeypatch)
+    assert answers(capture) == first
+    assert counted.imports == 0
+    capture.write_bytes(capture.read_bytes().replace(b"compact", b"tcapmoc"))
+    assert answers(capture) == without_cache(capture) != first
+
+
+def test_the_times_of_an_old_file_are_believed(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: without the digest of what is young, the test above would see the first answer again."""
+    timeless(monkeypatch, young=False)
+    first = answers(capture)
+    capture.write_bytes(capture.read_bytes().replace(b"compact", b"tcapmoc"))
+    assert answers(capture) == first != without_cache(capture)
+
+
+def test_a_young_file_too_large_to_digest_is_not_trusted(
+    capture: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
     monkeypatch.setattr(inputs, "YOUNG", 2.0)
+    monkeypatch.setattr(inputs, "DIGESTED", 10)
     os.utime(capture, (1e9, 1e9))  # its inode changed just now all the same
     answers(capture)
     assert [entry for entry in cache_entries() if entry.kind == "imports" and entry.size] == []

@@ -13,6 +13,7 @@ from ctxctl.tui.screens.diff.state import DiffState
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, SideHead
 from ctxctl.tui.screens.turns.header import UNKNOWN, ordered
 from ctxctl.tui.sizes import amount
+from ctxctl.tui.versions import change_of
 from ctxctl.wording import MINUS, SIGNS, brief_kind, number, plural, short, signed
 
 _BASIS: Final = {"none": "nothing recorded", "repeat": "nothing recorded: as before", "policy": "simulated"}
@@ -270,7 +271,7 @@ def text_head(state: DiffState, shown: ItemDiff | None, where: str, width: int) 
         Piece("lines", "muted", 8),
         Piece("" if entry is None else tokens(entry), "", 7),
         *(Piece(fact, "muted", 5) for fact in shown.facts),
-        Piece("" if entry is None else versions(entry), "muted", 3),
+        Piece("" if entry is None else change_of(*entry.versions), "muted", 3),
     ]
     right = [
         Piece("all lines" if state.whole else "", "muted", 6),
@@ -285,17 +286,3 @@ def tokens(entry: Entry) -> str:
     if entry.before == entry.after:
         return plural(entry.after, "token")
     return f"{number(entry.before)} → {plural(entry.after, 'token')}"
-
-
-def versions(entry: Entry) -> str:
-    """The two versions, long ones by their beginning."""
-    was, now = (_brief(version) for version in entry.versions)
-    if entry.versions[0] == entry.versions[1]:
-        return f"version {now}" if now else ""
-    return f"version {was or '(none)'} → {now or '(none)'}"
-
-
-def _brief(version: str | None) -> str:
-    if version is None:
-        return ""
-    return version if len(version) <= 12 else f"{version[:8]}…"

@@ -421,7 +421,7 @@ def _unified(sheet: Sheet, row: SheetRow, lay: Layout, kind: str) -> Parts:
     style = {"-": "del", "+": "add"}.get(kind, "")
     old, new = sheet.numbers[0][row.line], sheet.numbers[1][row.line]
     shown = [old, new] if lay.numbers == 2 else [new or old][: lay.numbers]
-    parts: Parts = [(_number(n, row.first, lay.digits) + " ", "gutter") for n in shown]
+    parts: Parts = [(_number(n, row.first, lay.digits) + " ", "line-number") for n in shown]
     sign = {"-": MINUS, "+": "+"}.get(kind, " ") if row.first else " "
     parts.append((sign + " ", style))
     return parts + _cell(row.cells[0], sheet.words[0].get(row.line), lay.texts[0], style)
@@ -434,7 +434,7 @@ def _column(sheet: Sheet, row: SheetRow, lay: Layout, kind: str, side: int) -> P
     sign = (MINUS, "+")[side] if changed and row.first else " "
     parts: Parts = []
     if lay.digits:
-        parts.append((_number(number, row.first, lay.digits) + " ", "gutter"))
+        parts.append((_number(number, row.first, lay.digits) + " ", "line-number"))
     else:
         parts.append((" ", "gutter"))
     parts.append((sign + " ", style))

@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from ctxctl.item_names import both_ends
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import paid_text
 from ctxctl.text import cells
-from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.outline import Turns, step_entry
 from ctxctl.tui.screens.turns.view import State
@@ -33,7 +31,7 @@ from ctxctl.tui.series import (
 )
 from ctxctl.tui.sizes import amount, compaction_phrase
 from ctxctl.tui.step_series import StepSeries
-from ctxctl.tui.thread_tree import Thread, TurnEntry
+from ctxctl.tui.thread_tree import Thread, ThreadTree, TurnEntry
 from ctxctl.wording import (
     APPROXIMATE,
     BREAK,
@@ -329,10 +327,10 @@ def _model_room(width: int) -> int:
     return 28 if width >= 150 else 16
 
 
-def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
+def thread_line(view: View, line: int, width: int, state: State) -> Parts:
     """The line of a thread: its name below what set it off, and its sums."""
     thread, depth = view.threads[line]
-    paid = costs.sum(thread.name, thread.steps)
+    paid = state.costs.sum(thread.name, thread.steps)
     figures = {
         "turns": number(len(thread.turns)),
         "steps": number(thread.steps),
@@ -352,7 +350,7 @@ def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
     lead = "  " * min(depth, 4) + ("↳" if depth else "")
     taken = sum(size for _, size, least in _COLUMNS if width >= least)
     taken += 2 + _model_room(width) if width >= 90 else 0
-    name = lead + _name(thread, depth, width - taken - 1 - cells(lead))
+    name = lead + _name(state.list.turns.tree, thread, depth, width - taken - 1 - cells(lead))
     columns = [Column(f" {name}", "thread" if depth else "strong")]
     for column, size, least in _COLUMNS:
         if width >= least:
@@ -364,19 +362,16 @@ def thread_line(view: View, line: int, width: int, costs: CostColumn) -> Parts:
     return laid_out(columns, width)
 
 
-def _name(thread: Thread, depth: int, room: int) -> str:
+def _name(tree: ThreadTree, thread: Thread, depth: int, room: int) -> str:
+    """The thread, with its session where there are several."""
     session, name = thread.name
+    shown = one_line(tree.names.of(session, name))
     if depth:
-        said = name if name != MAIN_THREAD else _session(session or MAIN_THREAD, room)
-        return one_line(said) + ("" if thread.recorded else " ≈")
-    shown = one_line(name)
-    return f"{_session(session, room - 1 - cells(shown))} {shown}" if session else shown
-
-
-def _session(session: str, room: int) -> str:
-    """A session's name whole where there is room; of a longer one, such as a UUID, both ends."""
-    shown = one_line(session)
-    return shown if cells(shown) <= min(room, _NAMED) else both_ends(shown, _SESSION)
+        said = shown if name != MAIN_THREAD else tree.session_name(session, room)
+        return said + ("" if thread.recorded else " ≈")
+    if len(tree.sessions) < _SEVERAL:
+        return shown
+    return f"{tree.session_name(session, max(room - 1 - cells(shown), _SESSION))} {shown}"
 
 
 def _models(thread: Thread) -> str:
@@ -389,9 +384,8 @@ def _known(tokens: int | None) -> str:
 
 
 _SESSION: Final = 12
-"""Cells of a session's id beside its threads."""
-_NAMED: Final = 24
-"""Cells up to which a session's name is shown whole, for it may say what the session was about."""
+"""Least cells of a session's name beside its threads."""
+_SEVERAL: Final = 2
 AXIS: Final = 8
 """Cells at the left for the tokens."""
 _BROADEST: Final = 16

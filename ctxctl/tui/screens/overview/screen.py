@@ -104,7 +104,7 @@ class Overview(Board[int]):
         return overview.chart(axis, width, height)
 
     def _thread(self, line: int, width: int) -> Parts:
-        return overview.thread_line(self.view, line, width, self._state().costs)
+        return overview.thread_line(self.view, line, width, self._state())
 
     def _room(self) -> int:
         """Cells for the bars of the chart as it is now."""

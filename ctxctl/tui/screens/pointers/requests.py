@@ -33,6 +33,8 @@ class WhyRequest(PageRequest):
 
     ordinal: int
     item: str
+    ids: bool = False
+    """Items, versions and events are named by their ids too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from textual import on
@@ -25,8 +26,8 @@ _ONLY: Final = ("", "stale", "duplicate")
 
 
 def why_at(ordinal: int, item: str, address: Callable[[int], str]) -> requests.WhyRequest:
-    """The request that asks why an item is, or is not, in the window of a step."""
-    return requests.WhyRequest(f"why {item}, at {address(ordinal)}", ordinal, item)
+    """The request that asks why an item is, or is not, in the window of a step; the page names the item."""
+    return requests.WhyRequest(f"why it is there, or is not, at {address(ordinal)}", ordinal, item)
 
 
 def blame_of(ordinal: int, address: Callable[[int], str]) -> requests.BlameRequest:
@@ -101,6 +102,8 @@ class PointerScreen(Board[Goal | None]):
         found = keys.hints(("pointer", "text"))
         if not isinstance(self._request, requests.BlameRequest):
             found = [hint for hint in found if hint[1] != "only"]
+        if not isinstance(self._request, requests.WhyRequest):
+            found = [hint for hint in found if hint[1] != "ids"]
         found.insert(0, (keys.key_of("text.choose"), "go", 96))
         return [spread([Piece(word, "hint", rank, key) for key, word, rank in found], [], width)]
 
@@ -146,6 +149,12 @@ class PointerScreen(Board[Goal | None]):
             self.app.bell()
         else:
             self._lead(blame_of(goal.ordinal, self._address))
+
+    def action_ids(self) -> None:
+        """Of what is told of an item, the ids too, or no more."""
+        request = self._request
+        if isinstance(request, requests.WhyRequest):
+            self._open(replace(request, ids=not request.ids), self.view.cursor)
 
     def action_findings(self) -> None:
         """Show what the rules find."""

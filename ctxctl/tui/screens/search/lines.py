@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.item_names import Named, names, told
+from ctxctl.item_names import Named, both_ends, names, told
 from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
-from ctxctl.model.vocab import Status
+from ctxctl.model.vocab import MAIN_THREAD, Status
 from ctxctl.report.tables import wrap
 from ctxctl.text import ELLIPSIS, cells, clip, pad, visible
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.search.state import Finds, Search
 from ctxctl.tui.sizes import amount
+from ctxctl.tui.thread_names import ThreadNames
 from ctxctl.wording import SIGNS, brief_kind, number, plural, progress, share, short
 
 _BLANKS: Final = re.compile(r"\s+")
@@ -126,9 +127,9 @@ def heading(state: Search, width: int) -> Parts:
 
 
 def hit_parts(
-    state: Search, line: int, width: int, *, sessions: bool = False, threads: bool = False
+    state: Search, line: int, width: int, *, sessions: bool = False, threads: ThreadNames | None = None
 ) -> Parts:
-    """One hit; `sessions`, `threads`: the trace has several, so each says whose it is."""
+    """One hit; `sessions`, `threads`: the trace has several, so each says whose it is, by these names."""
     finds = state.finds
     assert finds is not None
     hit = finds.hits[line]
@@ -152,21 +153,20 @@ def hit_parts(
     return parts
 
 
-def _whose(hit: Hit, sessions: bool, threads: bool, *, brief: bool) -> str:
-    """Session and thread; `brief`: only that it is another thread than the main one."""
-    session = f"{_session(hit.session)} " if sessions and hit.session and not brief else ""
-    if not threads or hit.thread == "main":
+def _whose(hit: Hit, sessions: bool, threads: ThreadNames | None, *, brief: bool) -> str:
+    """Session and thread; `brief`: both ends of the thread's name alone."""
+    named = sessions and hit.session and not brief and threads is not None
+    session = f"{threads.session(hit.session, None, _NAMED)} " if named and threads is not None else ""
+    if threads is None or hit.thread == MAIN_THREAD:
         return session
-    return f"{session}↳ " if brief else f"{session}↳{hit.thread} "
-
-
-def _session(session: str) -> str:
-    """A session's name whole; of a long one, such as a UUID, the beginning."""
-    return session if len(session) <= _NAMED else session[:8]
+    name = one_line(threads.of(hit.session, hit.thread))
+    return f"{session}↳{both_ends(name, _BRIEF) if brief else name} "
 
 
 _NAMED: Final = 16
-"""Characters up to which a session's name is shown whole beside a hit."""
+"""Cells of a session's name beside a hit."""
+_BRIEF: Final = 7
+"""Cells of a thread's name where there is little room: two of them are still told apart."""
 _BESIDE: Final = 40
 """Hits of the same step, before one and behind it, from which its name is told apart."""
 

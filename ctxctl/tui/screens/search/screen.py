@@ -218,7 +218,11 @@ class SearchScreen(Board[None]):
     def _hit(self, line: int, width: int) -> Parts:
         turns = self._turns.state.list.turns
         return said.hit_parts(
-            self.state, line, width, sessions=len(turns.sessions) > 1, threads=turns.several
+            self.state,
+            line,
+            width,
+            sessions=len(turns.sessions) > 1,
+            threads=turns.tree.names if turns.several else None,
         )
 
     def _keys(self, width: int) -> Sequence[Parts]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.session_list import ListedSession
 from ctxctl.report.session_list import LIVE, LIVE_WORDS, session_words, short_path, tail, widths
 from ctxctl.text import cells, pad, visible
@@ -11,6 +13,8 @@ from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.sessions.state import Arranged
 from ctxctl.wording import number, plural
 
+_FILE: Final = 18
+"""Cells of a file's name in front of a prompt."""
 _HEADS: Final = {
     "age": "age",
     "client": "client",
@@ -66,9 +70,13 @@ def _gap(size: int) -> list[Column]:
     return [Column("", "", 2)] if size else []
 
 
-def line(session: ListedSession, now: float, typed: str, width: int) -> Parts:
-    """One session; what was looked for is marked in its project and prompt."""
+def line(session: ListedSession, now: float, typed: str, width: int, *, twin: bool = False) -> Parts:
+    """One session; what was looked for is marked in its project and prompt.  A `twin` of another one has the
+    name of its file in front of its prompt.
+    """
     words, room = session_words(session, now), widths(width)
+    file = visible(os.path.basename(session.path))
+    prompt = f"{both_ends(file, _FILE)}  {words.prompt}" if twin else words.prompt
     dim = "muted" if session.facts is None else ""
     parts: Parts = [(words.live, "good"), (" ", ""), (pad(words.age, 7, right=True), "muted"), ("  ", "")]
     if room.client:
@@ -79,7 +87,7 @@ def line(session: ListedSession, now: float, typed: str, width: int) -> Parts:
         (pad(words.turns, 6, right=True), dim), (" ", ""), (pad(words.sent, 7, right=True), dim), (" ", ""),
         (pad(words.cost, 10, right=True), dim), ("  ", ""),
     ]  # fmt: skip
-    return [*parts, *_marked(pad(words.prompt, room.prompt), typed, dim)]
+    return [*parts, *_marked(pad(prompt, room.prompt), typed, dim)]
 
 
 def _marked(text: str, typed: str, style: str) -> Parts:

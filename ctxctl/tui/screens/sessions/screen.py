@@ -118,7 +118,8 @@ class SessionsScreen(Board[None]):
             self.query_one(f"#{name}", Banner).update()
 
     def _line(self, row: int, width: int) -> Parts:
-        return said.line(self.view.rows[row], self.view.now, self.view.wish.typed, width)
+        view, session = self.view, self.view.rows[row]
+        return said.line(session, view.now, view.wish.typed, width, twin=session.path in view.twins)
 
     def _keys(self, width: int) -> Sequence[Parts]:
         typing = isinstance(self.focused, Prompt)

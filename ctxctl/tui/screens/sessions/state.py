@@ -41,6 +41,8 @@ class Arranged:
     looked: bool = False
     """Whether a look at all places is over."""
     reading: bool = False
+    twins: frozenset[str] = frozenset()
+    """Paths of sessions that look like another one; their files tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,16 @@ def in_order(sessions: Iterable[ListedSession], wish: Wish) -> list[ListedSessio
     falling = (wish.order in _FALLING) != wish.reverse
     known.sort(key=lambda pair: pair[0], reverse=falling)
     return [*(one for _, one in known), *rest]
+
+
+def twins_of(sessions: Iterable[ListedSession]) -> frozenset[str]:
+    """Paths of the sessions of which a list says the same as of another one, whatever their age."""
+    alike: dict[object, list[str]] = {}
+    for one in sessions:
+        facts = one.facts
+        said = None if facts is None else (facts.prompt, facts.turns, facts.sent, facts.cost)
+        alike.setdefault((one.format, one.directory, one.failed, said), []).append(one.path)
+    return frozenset(path for paths in alike.values() if len(paths) > 1 for path in paths)
 
 
 def next_order(order: Order) -> Order:

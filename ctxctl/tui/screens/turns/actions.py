@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from ctxctl.engine.query import QueryError, parse_query
-from ctxctl.model.addresses import prefix
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
 from ctxctl.tui.finding_marks import phrase
@@ -215,9 +214,9 @@ def _here(host: Host) -> Goal | None:
 
 
 def _address(host: Host, ordinal: int) -> str:
-    """``[THREAD:]TURN.STEP`` of a step."""
+    """A step in words: its thread, where that is not the main one, its turn and step."""
     row = host.state.list.turns.rows[ordinal]
-    return f"{prefix(row.thread)}{row.turn}.{row.step}"
+    return host.state.list.turns.tree.names.place(row.session, row.thread, row.turn, row.step)
 
 
 def _point(host: Host, request: PageRequest, here: Goal | None) -> None:

@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.results import StageView, Step, Window
 from ctxctl.model.vocab import SEGMENTS, STAGES, UNRECORDED, UsedMethod, Verdict
 from ctxctl.report.bill_notes import doubt_text, miss_text, paid_text
@@ -22,6 +23,7 @@ from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
+from ctxctl.tui.thread_names import holds_id
 from ctxctl.tui.thread_tree import Place, TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
 from ctxctl.wording import AT_MOST, LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, share, short
@@ -34,6 +36,8 @@ def sent_pieces(window: Window) -> list[Piece]:
     sign = EXPECTED if method == "expected" else ""
     of = "" if full is None else f" of {number(full)}"
     done = " recorded (no bill read)" if method == "recorded" else " sent"
+    if not window.used and window.uncounted and method == "recorded":
+        return _nothing_known(window, full)
     pieces = [Piece(f"{sign}{number(window.used)}{of}{done}", style, 10)]
     if method == "expected":
         error = window.used_error
@@ -47,6 +51,16 @@ def sent_pieces(window: Window) -> list[Piece]:
     elif window.free is not None:
         pieces.append(Piece(f"{most}{number(window.free)} free", "", 5))
     pieces += _uncounted(window, method)
+    if window.limit_source is not None:
+        pieces.append(Piece(f"limit: {LIMIT_SOURCES[window.limit_source]}", "muted", 4))
+    return pieces
+
+
+def _nothing_known(window: Window, full: int | None) -> list[Piece]:
+    """Phrases for a request of which nothing is recorded that could be counted."""
+    pieces = [Piece("what was sent is not known", "warning", 10), *_uncounted(window, "recorded")]
+    if full is not None:
+        pieces.append(Piece(f"limit {number(full)}", "", 5))
     if window.limit_source is not None:
         pieces.append(Piece(f"limit: {LIMIT_SOURCES[window.limit_source]}", "muted", 4))
     return pieces
@@ -77,6 +91,11 @@ CUT: Final = "╵"
 
 BY_STEP: Final = " by step"
 """Behind the limit where the columns are steps."""
+_PLACE: Final = 36
+_NAME: Final = 12
+"""Cells that turn, step and thread need beside the trace's name, and that it has at least."""
+_SESSION: Final = 40
+"""Cells of a session's name."""
 _NAMED: Final = 24
 """Cells from which on there is room to say it."""
 
@@ -172,7 +191,8 @@ def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
 
 
 def _where(state: State, width: int) -> Parts:
-    left = [Piece(state.trace.name.rpartition("/")[2] or state.trace.name, "name", 9)]
+    name = state.trace.name.rpartition("/")[2] or state.trace.name
+    left = [Piece(both_ends(one_line(name), max(width - _PLACE, _NAME)), "name", 9)]
     if state.trace.format not in ("native", ""):
         left.append(Piece(state.trace.format, "muted", 2))
     if state.trace.late:
@@ -188,8 +208,12 @@ def _where(state: State, width: int) -> Parts:
             lost = watching.state in LOST
             left.append(Piece(watching_phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
     if entry is not None:
-        left.append(Piece(entry.session or "", "muted", 1))
-        left.append(Piece(entry.thread, "thread", 7))
+        tree = state.list.turns.tree
+        if len(tree.sessions) > 1:
+            left.append(Piece(tree.session_name(entry.session, _SESSION), "muted", 1))
+        elif entry.session and not holds_id(entry.session):
+            left.append(Piece(entry.session, "muted", 1))
+        left.append(Piece(tree.names.of(entry.session, entry.thread), "thread", 7))
         total = state.list.turns.total(entry)
         right.append(Piece(f"turn {number(entry.turn)}/{number(total)}", "strong", 10))
         right.append(Piece(f"step {number(_step(state, entry))}/{number(entry.steps)}", "", 8))
@@ -313,8 +337,8 @@ def bar(
         parts.append((STALE * old, f"legend-{style}"))
     label = f"free {_SIGNS[sizes.method_of(window)]}{short(free)}"
     known = window.free is not None
-    parts.append((_filled(label, shares[-2], FREE) if known else " " * shares[-2], "free"))
-    parts.append((_filled("reserve", shares[-1], RESERVE), "reserve"))
+    parts += _filled(label, shares[-2], FREE, "free") if known else [(" " * shares[-2], "")]
+    parts += _filled("reserve", shares[-1], RESERVE, "reserve")
     parts.append((" " * (width - 1 - sum(shares)), ""))
     whole = window.used + free + reserve
     if window.threshold is None or not 0 < window.threshold <= whole:
@@ -426,10 +450,11 @@ def _hatched(label: str, size: int) -> str:
     return f"{UNKNOWN * 2} {name} ".ljust(size, UNKNOWN) if name else UNKNOWN * size
 
 
-def _filled(label: str, size: int, fill: str) -> str:
-    if size >= len(label) + 6:
-        return f"{fill * 2} {label} ".ljust(size, fill)
-    return fill * size
+def _filled(label: str, size: int, fill: str, style: str) -> Parts:
+    """A filling, with its name in it where there is room: the name is to be read, the filling is not."""
+    if size < len(label) + 6:
+        return [(fill * size, style)]
+    return [(fill * 2, style), (f" {label} ", "muted"), (fill * (size - len(label) - 4), style)]
 
 
 VERDICTS: Final[dict[Verdict, str]] = {

@@ -13,6 +13,7 @@ from ctxctl.tui.screens.turns.lines import why
 from ctxctl.tui.screens.turns.state import ItemKey, State, enter
 from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
 from ctxctl.tui.tabs import TABS, Tab, Tabs
+from ctxctl.tui.versions import change_of
 from ctxctl.wording import SIGNS, number, signed
 
 NOT_IN_FRAME = ("omitted", "removed")
@@ -63,12 +64,13 @@ def item_head(
     remark: str = "",
     into: str = "",
     window: Window | None = None,
+    unknown: bool = False,
 ) -> tuple[Parts, Parts, Parts]:
     """Three lines above an item's text: status and tabs, tokens, versions and origin.
 
     `keys`: by tab, the key that leads there; `against`: what the diff is to, where that is not the version of
     the frame before; `remark`: how the text is shown; `into`: what the summary is called; `window`: that of
-    the frame, for what is not in it.
+    the frame, for what is not in it; `unknown`: no text of it is recorded, and no size.
     """
     names = [_tab(name, name == tab, (keys or {}).get(name, "")) for name, _ in TABS]
     status = Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 10)
@@ -76,10 +78,12 @@ def item_head(
     kept_out = keep_cost(change, window)
     tokens = [
         *kept_out,
-        Piece(f"{number(change.in_window)} in window" if change.in_window or not kept_out else "", "", 8),
+        Piece(
+            "size not known" if unknown else _held(change) if not kept_out or change.in_window else "", "", 8
+        ),
         Piece(signed(change.new) + " new" if change.new else "", "new", 7),
         Piece(number(-change.freed) + " freed" if change.freed else "", "freed", 5 if kept_out else 7),
-        Piece("" if kept_out else f"size {number(change.tokens)}", "muted", 5),
+        Piece("" if kept_out or unknown else f"size {number(change.tokens)}", "muted", 5),
     ]
     second = spread(tokens, [Piece(change.kind, "muted", 4 if kept_out else 6)], width)
     origin = [
@@ -91,23 +95,20 @@ def item_head(
     return first, second, spread(origin, [Piece(remark, "remark", 6), line], width)
 
 
+def _held(change: Change) -> str:
+    return f"{number(change.in_window)} in window"
+
+
 def _tab(name: str, shown: bool, key: str) -> Piece:
     """The name of a tab; the one not shown is left out where there is no room."""
     return Piece(f"[{name}]", "tab", 9) if shown else Piece(name, "muted", 2, key)
 
 
 def versions(change: Change) -> str:
-    """The item's version, and what it was before where it changed; long ones by their beginning."""
-    now = _brief(change.version or change.previous_version)
-    if change.version is None or change.previous_version is None or change.previous_version == change.version:
-        return f"version {now}"
-    return f"version {_brief(change.previous_version)} → {now}"
-
-
-def _brief(version: str | None) -> str:
-    if version is None:
-        return "unknown"
-    return version if len(version) <= 12 else f"{version[:8]}…"
+    """The item's version, and what it was before where it changed."""
+    if change.version is None and change.previous_version is None:
+        return "version unknown"
+    return change_of(change.previous_version, change.version)
 
 
 _EMPTY: Final = Document("")
@@ -192,5 +193,5 @@ def head(state: State, width: int, keys: Mapping[str, str]) -> tuple[Parts, ...]
     into = state.table.names.at_ref(change.into) if change.into else ""
     return item_head(
         change, state.shown_tab, width, keys=keys, against=against, remark=remark, into=into,
-        window=state.window,
+        window=state.window, unknown=not change.tokens and shown is not None and shown.is_remark,
     )  # fmt: skip

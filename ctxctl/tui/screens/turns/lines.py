@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ctxctl.item_names import both_ends
 from ctxctl.model.cost_sums import Paid
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
@@ -38,7 +37,8 @@ from ctxctl.wording import (
 
 _SIGNED: Final = 40
 """Cells from which on there is room for three signs."""
-_SESSION: Final = "session "
+_BRIEF: Final = 12
+"""Cells of a session's name in front of a prompt."""
 _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""
 _PLAIN: Final = 10
@@ -98,7 +98,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
         Column(str(entry.turn), "number", digits + 1, right=True),
         Column(" " + level_sign(entry.used, full), _heat(entry, entry.cap), 2),
-        *_signs(signs, width),
+        *_signs(signs, width, width - indent - digits - 4 - sum(extras.values())),
         *_written(state, entry.last, width),
         Column(_turn_title(state, place.turn, entry), _title_style(entry)),
     ]
@@ -121,9 +121,11 @@ def _fold(state: State, turn: int) -> str:
     return "▾" if thread is not None else " "
 
 
-def _signs(signs: list[tuple[str, bool]], width: int) -> list[Column]:
-    """The first signs of those that apply, as many as there is room for."""
-    room = 2 if width < _SIGNED else 3
+def _signs(signs: list[tuple[str, bool]], width: int, left: int = _SIGNED) -> list[Column]:
+    """The first signs of those that apply, as many as fit; `left`: cells that nothing else needs."""
+    room = min(2 if width < _SIGNED else 3, left - 1)
+    if room < 1:
+        return []
     found = "".join(sign for sign, applies in signs if applies)[:room]
     return [Column(found, "warning", room + 1)]
 
@@ -143,13 +145,21 @@ def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
     if thread.at is None:
         # The only thread there is says nothing: the head names it too.
         named = entry.thread != MAIN_THREAD and state.list.turns.several
-        return f"{entry.thread} {title}" if named else title
+        return f"{_thread(state, entry)} {title}" if named else title
     if thread.turns[0] != turn:
         return title
     hidden = f" ({plural(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
     derived = "" if thread.recorded else " ≈"
-    name = entry.thread if entry.thread != MAIN_THREAD else both_ends(entry.session or MAIN_THREAD, 12)
+    name = _thread(state, entry)
     return f"↳{name}{derived}{hidden} {title}"
+
+
+def _thread(state: State, entry: TurnEntry) -> str:
+    """What the turn's thread is called; of one that is another session's main one, that session."""
+    tree = state.list.turns.tree
+    if entry.thread == MAIN_THREAD and entry.session:
+        return tree.names.session(entry.session, None, _BRIEF)
+    return tree.names.of(entry.session, entry.thread)
 
 
 def _title_style(entry: TurnEntry) -> str:
@@ -160,25 +170,17 @@ def _title_style(entry: TurnEntry) -> str:
 
 def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
     """A session's heading: its name, and how many turns stand at its top."""
-    session = state.list.turns.tree.sessions[entry.session]
+    tree = state.list.turns.tree
     mark = "▸" if entry.session in state.list.closed else "▾"
-    name = one_line(entry.session or "no session id")
-    turns = f" {plural(len(session.roots), 'turn')}" if width >= _TIGHT else ""
+    turns = f" {plural(len(tree.sessions[entry.session].roots), 'turn')}" if width >= _TIGHT else ""
     return laid_out(
         [
             Column(mark, "mark", 2),
-            Column("", "strong", fit=lambda room: _session_name(name, room)),
+            Column("", "strong", fit=lambda room: tree.session_name(entry.session, room)),
             *([Column(turns, "muted", len(turns))] if turns else []),
         ],
         width,
     )
-
-
-def _session_name(name: str, room: int) -> str:
-    """What a session is called; where there is no room for all of it, its beginning and its end."""
-    if cells(name) + len(_SESSION) <= room:
-        return _SESSION + name
-    return both_ends(name, room)
 
 
 def _counts(entry: TurnEntry) -> str:
@@ -283,6 +285,8 @@ def _amounts(
 ) -> list[Column]:
     """The columns of amounts; `paid`: None where it is not known yet."""
     sent = amount(of.used, of.method, brief=True, content=_billed(state))
+    if not of.used and of.method == "recorded":
+        sent = "·"  # nothing could be counted: that is not nothing
     said = {
         "items": (items, "muted"),
         "sent": (sent, "muted" if of.method == "recorded" and _billed(state) else ""),

@@ -520,7 +520,7 @@ class TurnsScreen(Board[None]):
         """Suppose another window, model or policy, and go to the turn that is chosen there."""
         if self.state.phase != "opening":
             ordinal = None if self.state.target is None else self.state.target.ordinal
-            screen = WhatIf(self.state.trace.name, self._whatif, ordinal)
+            screen = WhatIf(self.state.trace.name, self._whatif, ordinal, self.state.list.turns.tree.names)
             self.app.push_screen(screen, lambda chosen: None if chosen is None else self.jump(chosen))
 
     # Actions that lead elsewhere, and back

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from ctxctl.model.outline import Row
 from ctxctl.tui.changes import FACETS, ORDERS, Note
@@ -25,7 +26,8 @@ from ctxctl.tui.screens.turns.view import State as State
 from ctxctl.tui.screens.turns.view import Target as Target
 from ctxctl.tui.screens.turns.view import Trace as Trace
 from ctxctl.tui.screens.turns.view import Visit as Visit
-from ctxctl.tui.thread_tree import HEADING, Place, ThreadName, TurnEntry
+from ctxctl.tui.thread_names import ThreadName
+from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 from ctxctl.tui.watching import Watching
 
 # What the loader says ---------------------------------------------------------------------------------------
@@ -124,7 +126,8 @@ def watched(state: State, watching: Watching, problems: int) -> State:
     """How the watch stands; what there is when nothing is left to be read is shown as ready."""
     trace = replace(state.trace, live=True, watching=watching, problems=problems)
     if watching.steady and state.phase == "reading":
-        return replace(state, trace=trace, phase="ready", progress=None)
+        ready = with_steps_listed(replace(state, trace=trace, phase="ready", progress=None))
+        return followed(ready) if ready.following else ready
     return replace(state, trace=trace)
 
 
@@ -136,7 +139,28 @@ def costed(state: State, told: Paids) -> State:
 
 def outlined(state: State, growth: Growth, trace: Trace) -> State:
     """All turns are known."""
-    return replace(grown(state, growth), trace=trace, phase="ready", progress=None)
+    known = replace(grown(state, growth), trace=trace, phase="ready", progress=None)
+    return known if state.phase == "ready" else with_steps_listed(known)
+
+
+_FEW: Final = 3
+"""Turns at the top up to which their steps are listed from the beginning."""
+_MANY: Final = 4
+"""Steps of one of them from which on they are."""
+
+
+def with_steps_listed(state: State) -> State:
+    """With the steps of all turns at the top listed, where turns are few and one has many steps: an agent's
+    session, of which a list of turns tells nothing.  What somebody has folded or unfolded stays.
+    """
+    listing = state.list
+    roots = [turn for session in listing.turns.tree.sessions.values() for turn in session.roots[: _FEW + 1]]
+    steps = [listing.turns.entries[turn].steps for turn in roots]
+    if listing.unfolded or listing.shut or len(roots) > _FEW or max(steps, default=0) < _MANY:
+        return state
+    place = state.place
+    listing = listing.with_turns(turn for turn, count in zip(roots, steps, strict=True) if count > 1)
+    return replace(state, list=listing, cursor=0 if place is None else listing.line(place))
 
 
 def detailed(state: State, detail: Detail) -> State:

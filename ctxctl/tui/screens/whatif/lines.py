@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ctxctl.item_names import both_ends
-from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
-from ctxctl.model.whatif import Pair, Totals
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.model.whatif import Pair
 from ctxctl.report.tables import wrap
 from ctxctl.text import cells, clip, pad, visible
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.screens.whatif.state import Bucket, Table, View
 from ctxctl.tui.series import level_sign
+from ctxctl.tui.thread_names import ThreadNames
 from ctxctl.wording import AT_LEAST, dollars, number, plural, progress, share, short
 
 TWO: Final = 60
@@ -190,7 +190,7 @@ def _total(view: View, width: int, *, simulated: bool) -> Parts:
     label = "simulated" if simulated else _recorded_label(view)
     left = [
         Piece(("s " if simulated else "  ") + pad(label, 9), "warning" if simulated else "strong", 10),
-        Piece(*_verdict(totals, simulated=simulated, running=view.phase == "running", brief=brief), 9),
+        Piece(*_verdict(view, simulated=simulated, brief=brief), 9),
         Piece("" if simulated or view.policy != "recorded" else _more(totals.worst), "", 8),
         Piece(_peak(totals.peak, simulated=simulated), "", 6),
     ]
@@ -210,10 +210,11 @@ def _recorded_label(view: View) -> str:
     return "recorded" if view.policy == "recorded" else one_line(view.policy)[:9]
 
 
-def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> tuple[str, str]:
+def _verdict(view: View, *, simulated: bool, brief: bool) -> tuple[str, str]:
     """Whether all fits, and if not since when and by how much."""
+    totals = view.simulated if simulated else view.recorded
     if not totals.steps:
-        return ("no step yet" if running else "no step", "hint")
+        return ("no step yet" if view.phase == "running" else "no step", "hint")
     first = totals.first_over
     if first is None:
         if totals.unknown == totals.steps:
@@ -229,7 +230,7 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
     if brief:
         return f"{number(totals.over)}/{number(totals.steps)} over, from {first.turn}.{first.step}", "warning"
     said = f"over in {number(totals.over)} of {plural(totals.steps, 'step')}"
-    return f"{said}, first at {_address(first)} by {number(side.over or 0)}", "warning"
+    return f"{said}, first at {_address(first, view.threads)} by {number(side.over or 0)}", "warning"
 
 
 def _more(worst: Pair | None) -> str:
@@ -248,8 +249,8 @@ def _peak(pair: Pair | None, *, simulated: bool) -> str:
     return f"{text} of {number(side.cap)} ({share(side.used, side.cap)})"
 
 
-def _address(pair: Pair) -> str:
-    return f"{one_line(prefix(pair.thread))}{pair.turn}.{pair.step}"
+def _address(pair: Pair, names: ThreadNames) -> str:
+    return one_line(names.place(pair.session, pair.thread, pair.turn, pair.step))
 
 
 def _chart(view: View, width: int, *, simulated: bool) -> Parts:
@@ -272,72 +273,99 @@ def _cell(some: Sequence[Bucket], top: int) -> tuple[str, str]:
 # The table --------------------------------------------------------------------------------------------------
 
 
-def _columns(width: int) -> tuple[str, ...]:
-    """Which numbers there is room for on each side."""
-    if width < 62:
+def _columns(table: Table, width: int) -> tuple[str, ...]:
+    """Which numbers there is room for on each side; what no turn has gives its room to words."""
+    if width < _TIGHT:
         return ("sent", "over")
-    if width < 120:
-        return ("sent", "free", "over", "omit", "cache")
-    wide = ("sent", "free", "over", "omit", "cut", "comp", "cache")
-    return (*wide, "cost") if width >= _COSTLY else wide
+    names = _MOST if width >= _WIDE else _MOST_TELLING
+    names += ("cost",) * (width >= _COSTLY)
+    found = tuple(name for name in names if name in _ALWAYS or name in table.held)
+    if table.several and _left(table, found, width) < min(table.longest + 1, _NAMED):
+        found = tuple(name for name in found if name != "cache")
+    return found
+
+
+_MOST_TELLING: Final[tuple[str, ...]] = ("sent", "free", "over", "omit", "cache")
+_MOST: Final[tuple[str, ...]] = ("sent", "free", "over", "omit", "cut", "comp", "cache")
+_TIGHT: Final = 62
+"""Cells below which a table has the most telling numbers only."""
+_WIDE: Final = 120
+"""Cells from which numbers stand whole, and all of them."""
+_ALWAYS: Final = frozenset({"sent", "free", "over"})
+_NAMED: Final = 16
+"""Cells of a thread's name that are worth more than what a cache could give."""
+_LONGEST: Final = 32
+"""Cells of a thread's name at most."""
+_LEAST: Final = 8
+_HEADED: Final = 16
+"""Cells of the name of its column, where there is one session, or more."""
+_PROMPT: Final = 12
+"""Cells from which on there is a column of prompts."""
+_MARKS: Final = 6
+"""Cells between both sides, and behind them."""
 
 
 def _size(name: str, width: int) -> int:
-    if width >= 120:
+    if width >= _WIDE:
         return 6 if name in ("omit", "cut", "comp") else 9
     return 5 if name == "omit" else 6
 
 
-_NARROW: Final = 80
-"""Cells of a table with little room for threads."""
+def _turn(table: Table) -> int:
+    """Cells of the turn's number."""
+    return max(len(str(table.highest)), 4) + 1
 
 
-def _place(table: Table, width: int) -> int:
-    """Cells of the turn's number, and of its thread where there are several."""
-    digits = max(len(str(table.highest)), 4) + 2
-    room = 8 + min(max(width - _NARROW, 0), 24) if width < 120 else 16 if width >= 140 else 8
-    return digits + (room if table.several and width >= 62 else 0)
+def _left(table: Table, names: Sequence[str], width: int) -> int:
+    """Cells that numbers leave for words."""
+    return width - _turn(table) - 2 * sum(_size(name, width) for name in names) - _MARKS
+
+
+def _whose(table: Table, width: int) -> int:
+    """Cells of the names of threads, where there are several."""
+    if not table.several or width < _TIGHT:
+        return 0
+    wanted = max(min(table.longest + 1, _LONGEST), _HEADED if table.sessions else _LEAST)
+    return max(min(_left(table, _columns(table, width), width), wanted), 0)
 
 
 def heading(table: Table, width: int) -> list[Parts]:
     """Two lines over the table."""
-    names = _columns(width)
+    names = _columns(table, width)
     side = sum(_size(name, width) for name in names)
-    place = _place(table, width)
+    whose = _whose(table, width)
+    place = _turn(table) + whose
     top = [
         Column("", "", place),
         Column(" recorded", "hint", side),
+        Column(" │ ", "hint", 3),
         Column(" s simulated", "warning", side + 3),
         Column("", "hint"),
     ]
-    below = [Column("turn", "hint", place)]
+    several = "session, thread" if table.sessions else "thread"
+    below = [Column("turn", "hint", _turn(table)), *([Column(several, "hint", whose)] if whose else [])]
     for n in range(2):
         below += [Column(name, "hint", _size(name, width), right=True) for name in names]
         below.append(Column(" │ " if n == 0 else "", "hint", 3))
-    below.append(Column(" prompt" if width >= 120 else "", "hint"))
-    top.insert(2, Column(" │ ", "hint", 3))
+    below.append(Column(" prompt" if _left(table, names, width) - whose >= _PROMPT else "", "hint"))
     return [laid_out(top, width), laid_out(below, width)]
 
 
 def turn_line(table: Table, line: int, width: int) -> Parts:
     """One turn on both sides."""
     turn = table.turns[line]
-    names, place = _columns(width), _place(table, width)
+    names, whose = _columns(table, width), _whose(table, width)
     first = line == table.first
-    columns = [Column(_name(table, turn, place - 1), "" if turn.thread == "main" else "thread", place)]
+    style = "" if turn.thread == MAIN_THREAD else "thread"
+    columns = [Column(str(turn.turn), style, _turn(table))]
+    if whose:
+        columns.append(Column(table.name_of(turn, whose - 1), style, whose))
     for n, side in enumerate((turn.recorded, turn.simulated)):
         columns += [_number(side, name, width) for name in names]
         columns.append(Column(" │ ", "hint", 3) if n == 0 else _mark(turn, first))
-    columns.append(Column(_tail(turn, first, width), "hint"))
+    prompt = _left(table, names, width) - whose >= _PROMPT
+    columns.append(Column(_tail(turn, first) if prompt else "", "hint"))
     return laid_out(columns, width)
-
-
-def _name(table: Table, turn: TurnPair, room: int) -> str:
-    text = str(turn.turn)
-    if not table.several or (turn.thread == "main" and not table.sessions):
-        return text
-    whose = f"↳{turn.thread}" if turn.thread != "main" else turn.session or ""
-    return pad(text, 5) + both_ends(one_line(whose), max(room - 5, 0))
 
 
 def _mark(turn: TurnPair, first: bool) -> Column:
@@ -345,9 +373,7 @@ def _mark(turn: TurnPair, first: bool) -> Column:
     return Column(f" {sign}", "warning", 3)
 
 
-def _tail(turn: TurnPair, first: bool, width: int) -> str:
-    if width < 120:
-        return ""
+def _tail(turn: TurnPair, first: bool) -> str:
     title = one_line(turn.title or "")
     return f" {'first over  ' if first else ''}{title}".rstrip()
 
@@ -371,7 +397,7 @@ def _number(side: TurnSide, name: str, width: int) -> Column:
         "comp": side.compactions,
         "cache": side.prefix,
     }[name]
-    show = number if width >= 120 else short
+    show = number if width >= _WIDE else short
     unknown = _NOTHING if name == "cache" else _UNKNOWN
     text = unknown if value is None else show(value) if value or name in ("sent", "free") else _NOTHING
     style = "warning" if name == "over" and value else "hint" if text in (_NOTHING, _UNKNOWN) else ""

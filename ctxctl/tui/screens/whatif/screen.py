@@ -24,6 +24,7 @@ from ctxctl.tui.screens.whatif import lines, requests, state
 from ctxctl.tui.screens.whatif.form import Form
 from ctxctl.tui.screens.whatif.lines import field_at, form_line
 from ctxctl.tui.screens.whatif.state import Memory, Table, View
+from ctxctl.tui.thread_names import ThreadNames
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.keyline import KeyLine
 from ctxctl.tui.widgets.paint import Banner, Painted
@@ -149,8 +150,9 @@ class WhatIf(Board[int | None]):
 
     BINDINGS = keys.bindings("whatif")
 
-    def __init__(self, name: str, memory: Memory, ordinal: int | None) -> None:
+    def __init__(self, name: str, memory: Memory, ordinal: int | None, threads: ThreadNames) -> None:
         super().__init__(id="whatif-screen")
+        memory.view = replace(memory.view, threads=threads)
         self._trace = name
         self._memory = memory
         self._ordinal = ordinal
@@ -305,7 +307,7 @@ class WhatIf(Board[int | None]):
         if supposition is None:
             self._show(replace(self.view, form=form))
             return
-        self._memory.table, self._memory.cursor = Table(), 0
+        self._memory.table, self._memory.cursor = Table(threads=self.view.threads), 0
         rows = self.query_one("#compared", Rows)
         rows.show(0, 0)
         self._show(state.begun(replace(self.view, form=form), supposition))

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from ctxctl.item_names import Named, names
 from ctxctl.model.turnpairs import TurnPair
 from ctxctl.model.turnpairs import turn_begun as begun_pair
+from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.whatif import Pair, Supposition, Totals
+from ctxctl.text import cells
 from ctxctl.tui.screens.whatif.form import Form
+from ctxctl.tui.thread_names import ThreadNames
+
+if TYPE_CHECKING:
+    from ctxctl.tui.thread_names import ThreadName
 
 BUCKETS: Final = 240
 """Most cells of a chart; a wider one would repeat them."""
+_SESSION: Final = 14
+"""Cells of a session's name in front of a thread's."""
 
 
 class Bucket(NamedTuple):
@@ -106,10 +115,22 @@ class Table:
     """Whether there is more than one thread or session."""
     sessions: bool = False
     """Whether there is more than one session."""
+    held: set[str] = field(default_factory=set)
+    """Columns of numbers that some turn has."""
+    threads: ThreadNames = field(default_factory=ThreadNames)
+    """What threads are called."""
+    longest: int = len(MAIN_THREAD)
+    """Cells of the longest of these names."""
+    _whose: dict[ThreadName, TurnPair] = field(default_factory=dict)
+    """By thread, its first turn."""
+    _fitted: dict[ThreadName, str] = field(default_factory=dict)
+    _made: tuple[int, int] = (0, 0)
+    """For how many cells, and of how many threads, names were fitted."""
 
     def grow(self, news: News) -> None:
         """Take in what more is known."""
         for at, turn in news.turns:
+            self._hold(turn)
             if at < len(self.turns):
                 self.turns[at] = turn
                 continue
@@ -118,7 +139,38 @@ class Table:
             one = self.turns[0]
             self.several = self.several or (one.session, one.thread) != (turn.session, turn.thread)
             self.sessions = self.sessions or one.session != turn.session
+            self._take(turn)
         self.first = news.first
+
+    def _take(self, turn: TurnPair) -> None:
+        """Note whose a new turn is."""
+        if (turn.session, turn.thread) not in self._whose:
+            self._whose[turn.session, turn.thread] = turn
+            self.longest = max(self.longest, cells(self._called(turn)))
+
+    def _hold(self, turn: TurnPair) -> None:
+        """Note which numbers a turn has."""
+        for side in (turn.recorded, turn.simulated):
+            has = {
+                "omit": side.omitted, "cut": side.truncated, "comp": side.compactions, "cache": side.prefix,
+                "cost": side.cost or side.unpriced,
+            }  # fmt: skip
+            self.held.update(name for name, value in has.items() if value)
+
+    def name_of(self, turn: TurnPair, room: int) -> str:
+        """What the thread of a turn is called in so many cells; no other in the table is called so."""
+        if self._made != (room, len(self._whose)):
+            self._made = (room, len(self._whose))
+            rows = [Named(str(n), self._called(one)) for n, one in enumerate(self._whose.values(), 1)]
+            self._fitted = dict(zip(self._whose, names(rows, room), strict=True))
+        return self._fitted[turn.session, turn.thread]
+
+    def _called(self, turn: TurnPair) -> str:
+        """The session, where there are several, and the thread."""
+        thread = "" if turn.thread == MAIN_THREAD else f"↳{self.threads.of(turn.session, turn.thread)}"
+        if not self.sessions:
+            return thread or turn.thread
+        return f"{self.threads.session(turn.session, None, _SESSION)} {thread}".rstrip()
 
     def next_over(self, at: int, by: int) -> int | None:
         """The place of the next turn in one direction that does not fit, by our count or by the bill."""
@@ -155,6 +207,8 @@ class View:
     chart: Chart = field(default_factory=Chart)
     part: float = 0.0
     error: str = ""
+    threads: ThreadNames = field(default_factory=ThreadNames)
+    """What threads are called."""
 
 
 @dataclass(slots=True)
@@ -168,7 +222,7 @@ class Memory:
 
 def begun(view: View, supposition: Supposition) -> View:
     """The view after a comparison was asked for."""
-    fresh = View(form=view.form, policy=view.policy)
+    fresh = View(form=view.form, policy=view.policy, threads=view.threads)
     return replace(fresh, phase="running", run=view.run + 1, supposition=supposition)
 
 

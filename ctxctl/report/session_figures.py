@@ -1,0 +1,90 @@
+"""The figures of sessions of a dataset, in words: the columns that the UI's overview and the page share."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from ctxctl.dataset.session_groups import By
+from ctxctl.dataset.session_values import Figures
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, number, share, short
+
+NOT_RECORDED: Final = "not recorded"
+"""A project, client or time that no capture says."""
+
+
+class FigureColumn(NamedTuple):
+    """A column of figures."""
+
+    name: str
+    """What it is sorted by."""
+    title: str
+    says: str
+    """What a figure is, in a sentence without a full stop."""
+
+
+COLUMNS: Final = (
+    FigureColumn("requests", "requests", "requests to a model, each once over all captures"),
+    FigureColumn("sent", "sent", f"tokens sent; {APPROXIMATE}: some of it nobody billed"),
+    FigureColumn(
+        "window", "window",
+        f"of its limit, what the fullest request sent; {AT_LEAST}: of some requests no limit is known",
+    ),
+    FigureColumn("read", "read", "of the tokens sent, those read from a cache, where the bill says"),
+    FigureColumn(
+        "misses", "misses",
+        f"requests that missed the cache, unexplained by a recorded change; {AT_LEAST}: some sessions have no"
+        " cache figures",
+    ),
+    FigureColumn("compactions", "compactions", "requests before which a compaction took items out"),
+    FigureColumn("cost", "cost", f"list price; {AT_LEAST}: some requests have no known price"),
+)  # fmt: skip
+GROUPED: Final[dict[By, str]] = {
+    "project": "project", "client": "client", "week": "week of", "session": "session",
+}  # fmt: skip
+"""The title of the column that names what sessions are grouped by."""
+
+
+def figure_words(figures: Figures) -> dict[str, str]:
+    """What the columns say, by name; what nothing says is `-`."""
+    read = figure_value(figures, "read")
+    return {
+        "requests": number(figures.requests),
+        "sent": sent_words(figures),
+        "window": _known(None if figures.filled is None else share(figures.filled), figures.unlimited),
+        "read": NOT_KNOWN if read is None else share(read),
+        "misses": _known(None if figures.misses is None else number(figures.misses), figures.unread),
+        "compactions": number(figures.compactions),
+        "cost": cost_words(figures),
+    }  # fmt: skip
+
+
+def sent_words(figures: Figures) -> str:
+    """Tokens that were sent; `-` where no request was."""
+    if not figures.requests:
+        return NOT_KNOWN
+    return f"{APPROXIMATE if figures.unbilled else ''}{short(figures.sent)}"
+
+
+def cost_words(figures: Figures) -> str:
+    """What it cost; `-` where nothing has a price."""
+    if figures.usd is None:
+        return NOT_KNOWN
+    return f"{AT_LEAST if figures.unpriced else ''}{dollars(Decimal(repr(figures.usd)))}"
+
+
+def figure_value(figures: Figures, name: str) -> float | None:
+    """What a column is sorted by; None comes last."""
+    if name == "read":
+        return None if figures.read is None or not figures.read_of else figures.read / figures.read_of
+    value: float | None = {
+        "requests": figures.requests, "sent": figures.sent, "window": figures.filled,
+        "misses": figures.misses, "compactions": figures.compactions, "cost": figures.usd,
+    }[name]  # fmt: skip
+    return value
+
+
+def _known(text: str | None, missing: int) -> str:
+    if text is None:
+        return NOT_KNOWN
+    return f"{AT_LEAST}{text}" if missing else text

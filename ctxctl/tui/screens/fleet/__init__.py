@@ -1,0 +1,1 @@
+"""What a dataset of many captures holds, by project, client and week."""
