@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import UnavailableError
@@ -33,9 +32,10 @@ def on_ray(address: str | None, jobs: int | None) -> Runner:
     Raises UnavailableError (`needs-ray`, `ray-unreachable`).
     """
     try:
-        ray: Any = import_module("ray")  # the cluster's own version of it, so no extra of ours
+        import ray as installed
     except ImportError:
-        raise UnavailableError("needs-ray", "--on ray needs Ray", hint="pip install ray") from None
+        raise UnavailableError("needs-ray", "--on ray needs Ray", hint="pip install 'ctxctl[ray]'") from None
+    ray: Any = installed
     if not ray.is_initialized():
         try:
             ray.init(
