@@ -10,6 +10,7 @@ from ctxctl.analysis.cost_groups import CostPart, CostWords, SessionCosts
 from ctxctl.analysis.costs import add_cost, cost_of
 from ctxctl.analysis.shared_requests import RequestsHeld, moment, unpacked_keys
 from ctxctl.fleet.captures import lasting
+from ctxctl.fleet.packing import packed
 from ctxctl.importers.whereabouts import whereabouts
 from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.results import Step
@@ -59,7 +60,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
             problem_count=inspector.problem_count,
             finding_count=inspector.finding_count,
         )
-    return msgspec.msgpack.encode(made), lasting(format_name, asked.policy, problems)
+    return packed(made), lasting(format_name, asked.policy, problems)
 
 
 @lru_cache(maxsize=4)

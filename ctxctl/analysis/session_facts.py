@@ -9,6 +9,7 @@ import msgspec
 from ctxctl.analysis.cost_groups import CostWords
 from ctxctl.analysis.costs import add_cost, cost_of
 from ctxctl.fleet.captures import lasting
+from ctxctl.fleet.packing import packed
 from ctxctl.fleet.session_list import ReadSession
 from ctxctl.importers.whereabouts import recorded_directory
 from ctxctl.model.cost_sums import CostSums
@@ -33,7 +34,7 @@ def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes
         facts, problems = _facts(path, format_name, words)
     keep = inputs.settled and lasting(format_name, _asked(words)[0].policy, problems)
     listings = [(*key, digest) for key, digest in inputs.listings.items()]
-    return msgspec.msgpack.encode(ReadSession(facts, inputs.files, listings, keep)), keep
+    return packed(ReadSession(facts, inputs.files, listings, keep)), keep
 
 
 def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, list[Problem]]:

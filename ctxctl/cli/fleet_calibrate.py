@@ -10,6 +10,7 @@ from ctxctl.cli.fleet import in_order
 from ctxctl.cli.output import note
 from ctxctl.fleet.asking import Failed, Question
 from ctxctl.fleet.captures import lasting
+from ctxctl.fleet.packing import packed
 from ctxctl.session import Inspector
 from ctxctl.session.calibration import sessions_of
 from ctxctl.text import visible
@@ -59,4 +60,4 @@ def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes
     ) as inspector:
         answer = _Answer(sessions_of(inspector.replay()), bool(inspector.finding_count))
         problems = inspector.problems
-    return msgspec.msgpack.encode(answer), lasting(format_name, None, problems)
+    return packed(answer), lasting(format_name, None, problems)

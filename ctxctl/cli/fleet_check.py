@@ -18,6 +18,7 @@ from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
 from ctxctl.fleet.captures import NATIVE, lasting
+from ctxctl.fleet.packing import packed
 from ctxctl.model.checks import CheckRules, ConditionResult
 from ctxctl.model.problem import Problem
 from ctxctl.report.check import CheckedTrace
@@ -98,4 +99,4 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
         answer = _Answer(
             first, made, problems, inspector.problem_count, inspector.finding_count, held.packed()
         )
-    return msgspec.msgpack.encode(answer), lasting(format_name, settings.policy, problems)
+    return packed(answer), lasting(format_name, settings.policy, problems)

@@ -20,6 +20,7 @@ from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
 from ctxctl.fleet.captures import lasting
+from ctxctl.fleet.packing import packed
 from ctxctl.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
             unknown,
         )  # fmt: skip
     keep = len(made.printed) <= _MOST_KEPT and lasting(format_name, settings.policy, problems)
-    return msgspec.msgpack.encode(made), keep
+    return packed(made), keep
 
 
 @lru_cache(maxsize=4)

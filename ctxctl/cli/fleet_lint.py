@@ -19,6 +19,7 @@ from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
 from ctxctl.fleet.captures import NATIVE, lasting
+from ctxctl.fleet.packing import packed
 from ctxctl.model.findings import Finding, Tally
 from ctxctl.model.problem import Problem
 
@@ -98,7 +99,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
             first, list(made.findings), made.tally, problems, inspector.problem_count,
             inspector.finding_count, held.packed(),
         )  # fmt: skip
-    data = msgspec.msgpack.encode(answer)
+    data = packed(answer)
     return data, len(data) <= _MOST_KEPT and lasting(format_name, settings.policy, problems)
 
 

@@ -41,7 +41,20 @@ def test_captures_are_found_by_whatever_name(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["cost"], ["cost", "--json"], ["find", "the"], ["watch", "--json", "--idle", "0"]]
+    "words",
+    [
+        ["cost"],
+        ["cost", "--json"],
+        ["find", "the"],
+        ["watch", "--json", "--idle", "0"],
+        ["ls"],
+        ["ls", "--json"],
+        ["lint"],
+        ["lint", "--json"],
+        ["lint", "--format", "sarif"],
+        ["check", "--max", "80%"],
+        ["check", "--json", "--max", "80%"],
+    ],
 )
 def test_commands_take_them(
     words: list[str], folder: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
