@@ -53,6 +53,8 @@ class Journal:
         self.errors: dict[str, int] = {}
         """Reasons of the losses, each with its count."""
         self.closed = False
+        self.patient = False
+        """Whether whoever records may wait for a slow disk: no other program waits for it then."""
         self._complained_of = -1
         """The number of losses at the last complaint."""
         self._second = -1
@@ -206,7 +208,7 @@ class Journal:
         return "written"
 
     def _note_duration(self, took: float) -> None:
-        if took > SLOW:
+        if took > SLOW and not self.patient:
             # A disk that hangs must not make the program hang.
             self._retry_at = monotonic() + min(4 * took, 30.0)
             self._reason = "slow"

@@ -246,7 +246,10 @@ class SpanBuffer:
 
     def __init__(self, recorder: Recorder, clock: Callable[[], float] = monotonic) -> None:
         self._steps = CallWriter(recorder)
+        recorder._core.journal.patient = True  # what is held was acknowledged, and can wait
         self._guard = WriteGuard(recorder._core.journal)
+        self._ready: deque[Inference] = deque()
+        """Calls that are to be written next; they wait while the trace cannot be written."""
         self._clock = clock
         self._collected = CollectedCalls()
         self._sorter = Traces(self._collected)
@@ -299,6 +302,7 @@ class SpanBuffer:
         for group in list(self._groups()):
             if everything or all(t.is_settled(now) for t in group) or any(t.is_old(now) for t in group):
                 self._release(group)
+        self._write(everything=everything)
 
     def _groups(self) -> Iterator[list[_Trace]]:
         """Yield the traces that hold spans; those of one session together, as their order counts."""
@@ -324,7 +328,13 @@ class SpanBuffer:
         self._sorter.forget()
         found, self._collected.found = self._collected.found, []
         self.others += max(0, sum(not span.is_log for span in taken) - len(found))
-        for call in found:
+        self._ready += found
+        self._write(everything=False)
+
+    def _write(self, *, everything: bool) -> None:
+        """Write the calls that are ready, until the trace cannot be written; `everything`: all of them."""
+        while self._ready and (everything or not self._guard.wait()):
+            call = self._ready.popleft()
             try:
                 self._steps.add(call)
             except Exception as error:  # one call must not cost the others

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +16,9 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from ctxctl.model import vocab
 from ctxctl.providers.spans.span import spans as read
+from ctxctl.record import journal, sink
 from ctxctl.record.receive import otlp
 from ctxctl.record.receive.otlp import HOLD, SETTLE, SpanBuffer
 from ctxctl.record.recorder import Recorder
@@ -104,6 +109,45 @@ def give(spans: SpanBuffer, *records: Json, as_logs: bool = False) -> None:
 
 def written(out: Path) -> int:
     return len(data(out, "context.injection.applied"))
+
+
+def test_what_was_acknowledged_waits_for_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recorder in a program drops events rather than let it wait; here nobody waits but the spans."""
+    monkeypatch.setattr(journal, "SLOW", 0.0)
+    out, spans = tmp_path / "t.jsonl", conversation()
+    with held(out) as (holder, _):
+        give(holder, *spans)
+        holder.due(everything=True)
+    calls = sum("chat" in one["name"] for one in spans)
+    assert written(out) == len(data(out, vocab.USAGE_REPORTED)) == calls
+    assert data(out, vocab.RECORD_DROPPED) == []
+
+
+@pytest.mark.parametrize("first", [3, 7, 12])
+def test_what_was_acknowledged_waits_for_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """The call that is being written when the disk is full is counted as lost; those behind it wait."""
+    real, count = os.write, 0
+
+    def full(fd: int, line: bytes) -> int:
+        nonlocal count
+        count += 1
+        if count == first:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(fd, line)
+
+    out, spans = tmp_path / "t.jsonl", conversation()
+    calls = sum("chat" in one["name"] for one in spans)
+    with held(out) as (holder, clock):
+        monkeypatch.setattr(sink.os, "write", full)
+        give(holder, *spans)
+        clock.now += HOLD
+        holder.due()
+        assert len(data(out, vocab.USAGE_REPORTED)) < calls
+        time.sleep(0.1)
+        holder.due()
+    assert len(data(out, vocab.USAGE_REPORTED)) >= calls - 1
 
 
 @pytest.mark.parametrize("seed", range(6))
