@@ -90,7 +90,7 @@ catalogue: $(DEV) ## rebuild the packed table of models; SOURCE='models.dev=api.
 frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies with the real packages, each set in an environment of its own
 	@for name in $(FRAMEWORKS); do \
 		test -f .venv-frameworks/$$name/.ready || { echo "$$name is not tested: its Python is not here (see above)" >&2; continue; }; \
-		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks tests/original -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
+		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks tests/original tests/fleet -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
 
 clients: $(DEV) ## install real clients, run them behind `ctxctl record` and write the table of docs/recording.md; CLIENTS=DIR
 	@$(BIN)/python -m tests.clients --folder '$(CLIENTS)' $(ARGS)

@@ -3,7 +3,7 @@
 The files hold versions and hashes and never an address: where packages come from is the business of the
 machine that installs them.  They are universal: one resolution for every supported Python and platform.
 ``requirements.txt`` runs a checkout with the extra `all`; ``requirements-dev.txt`` is a superset with every
-extra and the same versions.  ``requirements-site.txt`` has what ``make site`` builds the documentation with,
+extra but Ray, and the same versions.  ``requirements-site.txt`` has what ``make site`` builds the documentation with,
 in an environment of its own.  The packages that hooks are tested with have files of their own, as their needs
 clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it; what ctxctl needs has
 the same versions there.  A line ``# python: 3.13`` in one of them says that its packages need that at least.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,6 +25,7 @@ UV = Path(sys.executable).parent / "uv"
 RUN, DEV, SITE = "requirements.txt", "requirements-dev.txt", "requirements-site.txt"
 BESIDE = (ROOT / "tests" / "frameworks", ROOT / "tests" / "fuzz")
 
+APART = ("ray",)
 PYTHON = "3.11"
 NEEDS = "# python: "
 OPTIONS = (
@@ -67,12 +69,18 @@ def python_of(source: Path) -> str:
     return named[0].removeprefix(NEEDS).strip() if named else PYTHON
 
 
+def extras() -> list[str]:
+    """All extras, as options, but for those that only an environment of their own has: Ray alone is 80 MB."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [f"--extra={name}" for name in project["optional-dependencies"] if name not in APART]
+
+
 def main() -> int:
     """Write all files; the others are bound to the first one's versions."""
     options = sys.argv[1:]
     made = [
         resolve(RUN, "--extra=all", "--group=build", *options),
-        resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
+        resolve(DEV, *extras(), "--group=dev", f"--constraints={RUN}", *options),
         resolve(SITE, "--group=site", *options, project=False),
         *beside(*options),
         resolve("scripts/requirements-audit.txt", "scripts/audit.in", *options, project=False),
