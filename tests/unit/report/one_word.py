@@ -54,6 +54,8 @@ def faults(text: str, raw: str) -> list[str]:
 def words(step: Step) -> dict[str, str]:
     """Return what `wording` says of the values of a step that all views show."""
     window = step.window
+    if not window.used and window.uncounted and window.used_method == "recorded":
+        return {"used": "not known"}
     made = {"used": wording.number(window.used)}
     if window.cap:
         made |= {"cap": wording.number(window.cap), "share": wording.share(window.used, window.cap)}
