@@ -299,31 +299,44 @@ def heads() -> set[str]:
     return grams(str(piece) for form in _FORMS.values() for piece in form) - {ALNUM[:GRAM]}
 
 
-def readings(text: str, seen: set[str], depth: int = 5) -> Iterable[str]:
-    """A text, and what it says in every other reading: escapes, base64, hexadecimal, UTF-16, packed, again and again."""
-    yield text
-    if depth == 0:
-        return
+def readings(text: str, depth: int = 5) -> Iterable[str]:
+    """A text, and what it says in every other reading: escapes, base64, hexadecimal, UTF-16, packed, again and again.
+
+    Each text is read once, at its first level: many spellings of a long one come to the same.
+    """
+    level, known, seen = [text], {hash(text)}, set[str]()
+    for left in range(depth, -1, -1):
+        following: list[str] = []
+        for one in level:
+            yield one
+            for other in _others(one, seen) if left else ():
+                if hash(other) not in known:
+                    known.add(hash(other))
+                    following.append(other)
+        level = following
+
+
+def _others(text: str, seen: set[str]) -> Iterable[str]:
+    """What a text says in other readings of it, and of the runs in it that were not `seen` yet."""
     plain = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
-    plain = html.unescape(unquote(re.sub(r'\\+(["/])', r"\1", re.sub(r"\\+[nrt]", "\n", plain))))
-    mail = re.sub("=([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), re.sub(r"=\r?\n", "", text))
-    for other in {plain, mail, text.replace("\0", "")} - {text}:
-        yield from readings(other, seen, depth - 1)
+    yield html.unescape(unquote(re.sub(r'\\+(["/])', r"\1", re.sub(r"\\+[nrt]", "\n", plain))))
+    yield re.sub("=([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), re.sub(r"=\r?\n", "", text))
+    yield text.replace("\0", "")
     for run in set(_CARRIED.findall(text)) - seen:
         seen.add(run)
         if (digits := re.search("(?:[0-9a-fA-F]{2}){10,}", run)) is not None:
-            yield from _said(bytes.fromhex(digits[0]), seen, depth)
+            yield from _said(bytes.fromhex(digits[0]))
         packed = re.sub(r"\\n|\n", "", run).translate(str.maketrans("-_", "+/"))
         for start in range(4):
             tail = (len(packed) - start) % 4
             data = base64.b64decode(
                 packed[start : len(packed) - tail] + (packed[-tail:] + "===")[: 4 if tail > 1 else 0]
             )
-            yield from _said(data, seen, depth)
+            yield from _said(data)
 
 
-def _said(data: bytes, seen: set[str], depth: int) -> Iterable[str]:
-    """The readings of the texts in data: as they stand, without NULs, and unpacked from wherever that can be."""
+def _said(data: bytes) -> Iterable[str]:
+    """The texts in data: as they stand, without NULs, and unpacked from wherever that can be."""
     held = [data, data.replace(b"\0", b"")]
     for found in re.finditer(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]", data):
         try:
@@ -331,15 +344,23 @@ def _said(data: bytes, seen: set[str], depth: int) -> Iterable[str]:
         except zlib.error:
             continue
     for one in held:
-        for said in _PRINTABLE.findall(one.decode("latin-1")):
-            yield from readings(said, seen, depth - 1)
+        yield from _PRINTABLE.findall(one.decode("latin-1"))
+
+
+def _pieces(text: str, size: int = 1 << 18) -> Iterable[str]:
+    """A text in pieces of whole lines: its readings are held together, and take many times its size."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at + size) + 1 or len(text)
+        yield text[at:end]
+        at = end
 
 
 def leaked(text: str, secrets: set[str]) -> list[str]:
     """What of the secrets (their `grams`) a text says, in any reading."""
     seen: set[str] = set()
     found: list[str] = []
-    for reading in readings(text, set()):
+    for reading in (said for piece in _pieces(text) for said in readings(piece)):
         for run in set(_RUN.findall(reading)) - seen:
             seen.add(run)
             found += [
