@@ -65,7 +65,7 @@ def test_no_screen_sends_more_than_text(hostile: Path, tmp_path: Path, part: int
 
 
 def test_every_screen_is_in_a_part_of_the_tour() -> None:
-    assert {"TurnsScreen", "SessionsScreen", *BY_TYPING}.union(*REACHED) - BASES == screens()
+    assert {"TurnsScreen", "SessionsScreen", "FleetScreen", *BY_TYPING}.union(*REACHED) - BASES == screens()
 
 
 def test_what_is_typed_and_refused_is_only_text(hostile: Path, tmp_path: Path) -> None:
