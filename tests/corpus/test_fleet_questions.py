@@ -26,9 +26,15 @@ REAL = ("EntityProcess__agentv", "OpenAgentsInc__openagents", "entireio__cli", "
 
 
 @pytest.fixture(scope="module")
-def logs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the copies are, and nothing else."""
+    return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture(scope="module")
+def logs(corpus: Path, folder: Path) -> list[Path]:
     """Copies of the logs that are asked about."""
-    home, folder = corpus / "data" / "claude-code", tmp_path_factory.mktemp("logs")
+    home = corpus / "data" / "claude-code"
     found = sorted(path for name in REAL for path in (home / name).rglob("*.jsonl") if path.is_file())
     copied = []
     for log in raw.alone(found):
@@ -42,13 +48,13 @@ def logs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def asked(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    folder = tmp_path_factory.mktemp("fleet")
+def asked(logs: list[Path], folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    assert logs
+    place = tmp_path_factory.mktemp("fleet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-        home = next(one for one in logs[0].parents if one.parent.name.startswith("pytest-"))
-        assert run(["fleet", "add", str(home), "--to", str(folder / "dataset"), "-q"]) == 0
-        with Asked(opening.opened(str(folder / "dataset")).files) as opened:
+        patch.setenv("XDG_CONFIG_HOME", str(place / "config"))
+        assert run(["fleet", "add", str(folder), "--to", str(place / "dataset"), "-q"]) == 0
+        with Asked(opening.opened(str(place / "dataset")).files) as opened:
             yield opened
 
 
