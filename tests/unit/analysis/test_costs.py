@@ -76,6 +76,21 @@ def test_by_hand(tmp_path: Path) -> None:
     assert costs.breaks == 0
 
 
+def test_where_more_is_counted_than_billed_each_item_gets_its_share(tmp_path: Path) -> None:
+    """12 + 4 + 4 tokens are counted and 10 billed, 6 of them read: half a token each, and the last not for nothing."""
+    path = tmp_path / "t.jsonl"
+    texts = {"a": "one two three four five six seven eight nine ten eleven twelve", "b": "red green blue black"}
+    held = [*(item(name, text) for name, text in texts.items()), item("c", "up down left right")]
+    path.write_bytes(
+        lines(at("1", "1", *held, assembly("w1", ["a", "b", "c"]), inject("w1"), usage(10, cached=6)))
+    )
+    costs, _ = spend(path)
+    spent = {s.name: (s.tokens, s.money) for s in costs.spent()}
+    millionth = Decimal(1) / 1_000_000
+    assert spent == {"a": (12, 6 * millionth), "b": (4, 20 * millionth), "c": (4, 20 * millionth)}
+    assert sum(money for _, money in spent.values()) == costs.billed.context
+
+
 def test_a_broken_prefix_costs_what_it_could_have_been_read_for(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     first = [
