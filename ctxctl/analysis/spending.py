@@ -4,8 +4,8 @@ A request is laid out in the provider's order and billed in parts: its beginning
 next tokens were written to one, the rest is plain input.  Most of a frame falls into one part, so only the
 placements outside of it are gone through, and what it holds is what they leave of the sums of all.
 
-Where more is counted than was billed, every item is worth less than it counts: the parts of the bill are stretched over
-what is counted, and each is shared out by the tokens that it then covers.
+Where more is counted than was billed, every item is worth less than it counts: the parts of the bill are
+stretched over what is counted, and each is shared out by the tokens that it then covers.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _regions(billed: Tokens, whole: int) -> list[_Region]:
 
 
 def _shrink(found: dict[str, list[int]], billed: Tokens, regions: Iterable[_Region]) -> None:
-    """Share each part of the bill out by the tokens that are counted in it: to within one token, and exactly in sum."""
+    """Share each part of the bill out by the tokens counted in it: to within a token, and exactly in sum."""
     names = sorted(found)
     for region in regions:
         tokens, width = getattr(billed, PARTS[region.part]), region.end - region.start

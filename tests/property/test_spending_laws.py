@@ -39,13 +39,14 @@ def plain(frame: list[Placement], billed: Tokens, beside: int) -> dict[str, list
     for place, part in enumerate(parts):  # it lies over the counted tokens from `at` up to `end`
         at, end = place * each, (place + 1) * each
         for own in range(floor(at), min(ceil(end), len(owners))):
-            found[owners[own]][part] += (min(end, own + 1) - max(at, own)) / each
+            low, high = max(at, Fraction(own)), min(end, Fraction(own + 1))
+            found[owners[own]][part] += (high - low) / each
     return found
 
 
 def same(rows: dict[str, list[int]], told: dict[str, list[Fraction]], billed: Tokens) -> None:
-    """The rows are what is told: exactly; where fewer tokens are billed than counted, exactly in the sums, and in
-    each row but for what rounding takes (a token for each boundary and one for the share).
+    """The rows are what is told: exactly.  Where fewer tokens are billed than counted, exactly in the sums,
+    and in each row but for what rounding takes (a token for each boundary and one for the share).
     """
     assert rows.keys() == told.keys()
     counted, context = sum(row[-1] for row in rows.values()), sum(getattr(billed, name) for name in PARTS)
