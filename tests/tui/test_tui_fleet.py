@@ -98,9 +98,12 @@ class Shown:
         raise AssertionError("the feed did not come to rest")
 
     @property
+    def lines(self) -> list[str]:
+        return ["".join(part.text for part in strip) for strip in strips(self.app)]
+
+    @property
     def text(self) -> str:
-        lines = ("".join(part.text for part in strip).rstrip() for strip in strips(self.app))  # type: ignore[arg-type]
-        return "\n".join(lines) + "\n"
+        return "\n".join(line.rstrip() for line in self.lines) + "\n"
 
     @property
     def names(self) -> list[str | None]:
