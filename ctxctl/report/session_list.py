@@ -70,14 +70,20 @@ def short_path(path: str) -> str:
     return f"~{path[len(home) :]}" if inside else path
 
 
-def tail(text: str, width: int) -> str:
-    """The end of shown text in at most `width` cells: of a path, what tells it from others."""
+def tail(text: str, width: int, *, names: bool = True) -> str:
+    """The end of shown text in at most `width` cells: of a path, what tells it from others.
+
+    Args:
+        text: Is visible already.
+        width: Cells.
+        names: Begin with a whole name of a path, if that leaves half of the text or more.
+    """
     if cells(text) <= width:
         return text
     while text and cells(text) >= width:
         text = text[1:]
     at = text.find("/")
-    if 0 < at <= len(text) // 2:  # whole names, where they fit
+    if names and 0 < at <= len(text) // 2:
         text = text[at:]
     return f"{ELLIPSIS}{text}" if width > 0 else ""
 

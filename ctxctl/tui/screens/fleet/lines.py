@@ -179,7 +179,7 @@ def _session(row: SessionRow, wish: Wish, width: int) -> Parts:
         parts += [("  ", ""), (pad(client(row), made.client), "muted")]
     parts += _figures(words, made)
     if made.rest:
-        told = preview(row.title, 200) if row.title else tail(visible(row.path or ""), made.rest)
+        told = preview(row.title, 200) if row.title else tail(visible(row.path or ""), made.rest, names=False)
         parts += [("  ", ""), (pad(told, made.rest), "muted")]
     return parts
 
