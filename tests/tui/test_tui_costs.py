@@ -44,7 +44,8 @@ async def test_turns_and_steps_cost_what_the_short_report_says() -> None:
             assert step.sent is not None
             paid = state.costs.step(n)
             assert paid is not None
-            assert paid.cost == step.sent.total
+            assert paid.cost == (step.sent.total if step.is_sized else 0)
+            assert paid.unpriced == (not step.is_sized)
         for turn, paid in expected.items():
             assert state.costs.sum(("s1", "main", turn), paid.steps) == paid
 
@@ -59,7 +60,8 @@ async def test_what_has_no_price_has_no_column() -> None:
 
 async def test_one_model_without_a_price_is_told_by_a_dash() -> None:
     models = ("gpt-4o", "no-such-model")
-    requests = [Request(n + 1, (Thing("a", "text " * 9),), model=model) for n, model in enumerate(models)]
+    thing = Thing("a", "text " * 9)
+    requests = [Request(n + 1, (thing,), model=model, reported=20) for n, model in enumerate(models)]
     async with running(made(FakeInspector(requests)), LARGE) as session:
         second = next(line for line in session.lines if line[1:].split()[:1] == ["2"])
         assert second[1:].split("┃")[0].split()[-1] == "-"
