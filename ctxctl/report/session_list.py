@@ -45,7 +45,7 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
         said = NOT_READ if session.failed is None else f"cannot be read: {session.failed}"
         return SessionWords(*line, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, f"({preview(said, _PROMPT)})")
     more = AT_LEAST if session.outdated else ""
-    about = APPROXIMATE if facts.unbilled else more
+    about = AT_LEAST if facts.unsized else APPROXIMATE if facts.unbilled else more
     price = AT_LEAST if facts.at_least or session.outdated else APPROXIMATE if facts.unbilled else ""
     prompt = (
         preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
@@ -192,6 +192,7 @@ def session_object(session: ListedSession, path: str) -> dict[str, Any]:
         "steps": None if facts is None else facts.steps,
         "sent": None if facts is None else facts.sent,
         "unbilled_steps": None if facts is None else facts.unbilled,
+        "unsized_steps": None if facts is None else facts.unsized,
         "cost": None if facts is None else exact(facts.cost),
         "at_least": None if facts is None else facts.at_least,
         "first": None if facts is None else facts.first,
