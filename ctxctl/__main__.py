@@ -23,7 +23,9 @@ def main() -> int:
     try:
         from ctxctl.cli.main import run
 
-        return run(sys.argv[1:])
+        code = run(sys.argv[1:])
+        gc.freeze()  # the process ends: nobody has to look for garbage in what it leaves behind
+        return code
     except KeyboardInterrupt:  # before the command line was there to catch it
         return 130
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -12,6 +13,8 @@ DEPTH_LIMIT = 200
 
 _FOLD = bytes.maketrans(b"{}", b"[]")
 _OTHERS = bytes(code for code in range(256) if code not in b"[]")
+_STRETCH = 1 << 20
+"""Bytes that are looked at together: each string in them is an object for a moment."""
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
@@ -24,13 +27,22 @@ def deeper_than(limit: int, raw: bytes) -> bool:
     """Whether `raw` nests arrays and objects more than `limit` deep; linear time, in C."""
     if not may_nest_deeper(limit, raw):
         return False
-    bare = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    shape = b"".join(bare.split(b'"')[::2]).translate(_FOLD).translate(None, _OTHERS)
+    shape = b"".join(_brackets(raw))
     for _ in range(limit):
         if b"[]" not in shape:
             break
         shape = shape.replace(b"[]", b"")
     return b"[]" in shape or shape.count(b"[") > limit
+
+
+def _brackets(raw: bytes) -> Iterator[bytes]:
+    """The brackets outside of strings, all as `[` and `]`, stretch by stretch."""
+    bare = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    outside = 0
+    for at in range(0, len(bare), _STRETCH):
+        pieces = bare[at : at + _STRETCH].split(b'"')
+        yield b"".join(pieces[outside::2]).translate(_FOLD).translate(None, _OTHERS)
+        outside ^= (len(pieces) - 1) & 1
 
 
 def flatten_below(raw: bytes, limit: int = DEPTH_LIMIT) -> bytes:
