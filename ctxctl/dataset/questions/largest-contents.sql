@@ -14,13 +14,19 @@
 -- column session digest: the first session by digest that had it
 -- column path text: its capture; null: paths are not kept
 SELECT count(DISTINCT session) AS sessions, count(*) AS counted, count(*) - count(tokens) AS silent FROM held;
-WITH largest AS (
-  SELECT content, max(tokens) AS size, min(kind) AS of_kind, min(tool) AS of_tool, min(path) AS shown,
-    count(DISTINCT session) AS in_sessions, sum(token_steps) AS steps_of, sum(usd) AS price, min(session) AS first_session
+WITH sizes AS (
+  SELECT content AS large, max(tokens) AS size
   FROM held WHERE content IS NOT NULL AND tokens IS NOT NULL
   GROUP BY content
   ORDER BY size DESC, content
   LIMIT $limit
+), largest AS (
+  SELECT h.content AS content, s.size AS size, min(h.kind) AS of_kind, min(h.tool) AS of_tool, min(h.path) AS shown,
+    count(DISTINCT h.session) AS in_sessions, sum(h.token_steps) AS steps_of, sum(h.usd) AS price,
+    min(h.session) AS first_session
+  FROM held AS h JOIN sizes AS s ON h.content = s.large
+  WHERE h.tokens IS NOT NULL
+  GROUP BY h.content, s.size
 ), captures AS (
   SELECT c.session AS session, min(o.path) AS path FROM chosen AS c JOIN sources AS o ON c.source = o.source
   WHERE c.session IN (SELECT first_session FROM largest) GROUP BY c.session

@@ -14,10 +14,13 @@
 -- column usd usd: even share of what requests' input cost, all times; null: none of it has a price
 SELECT count(DISTINCT session) AS sessions, count(*) AS counted, count(*) - count(content) AS silent
 FROM held WHERE kind = 'tool_result';
-WITH outputs AS (
+WITH shared AS (
+  SELECT content AS of_several FROM held WHERE kind = 'tool_result' AND content IS NOT NULL
+  GROUP BY content HAVING min(session) <> max(session)
+), outputs AS (
   SELECT session, item, content, min(tool) AS by_tool, min(server) AS by_server, min(path) AS shown,
     max(tokens) AS size, sum(usd) AS price
-  FROM held WHERE kind = 'tool_result' AND content IS NOT NULL
+  FROM held JOIN shared ON content = of_several WHERE kind = 'tool_result'
   GROUP BY session, item, content
 )
 SELECT content, min(by_tool) AS tool, min(by_server) AS server, min(shown) AS path,
@@ -25,6 +28,5 @@ SELECT content, min(by_tool) AS tool, min(by_server) AS server, min(shown) AS pa
   sum(price) AS usd
 FROM outputs
 GROUP BY content
-HAVING count(DISTINCT session) > 1
 ORDER BY again DESC NULLS LAST, results DESC, content
 LIMIT $limit
