@@ -4,10 +4,10 @@ The files hold versions and hashes and never an address: where packages come fro
 machine that installs them.  They are universal: one resolution for every supported Python and platform.
 ``requirements.txt`` runs a checkout with the extra `all`; ``requirements-dev.txt`` is a superset with every
 extra but Ray, and the same versions.  ``requirements-site.txt`` has what ``make site`` builds the
-documentation with, in an environment of its own.  The packages that hooks are tested with have files of their own, as their needs
-clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it; what ctxctl needs has
-the same versions there.  A line ``# python: 3.13`` in one of them says that its packages need that at least.
-So does what `make fuzz-parsers` needs, in tests/fuzz.
+documentation with, in an environment of its own.  The packages that hooks are tested with have files of
+their own, as their needs clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside
+it; what ctxctl needs has the same versions there.  A line ``# python: 3.13`` in one of them says that its
+packages need that at least.  So does what `make fuzz-parsers` needs, in tests/fuzz.
 
     lock.py             keep what still fits
     lock.py --upgrade   take the newest of everything that fits

@@ -16,6 +16,8 @@ from textual.pilot import Pilot
 from ctxctl.config import Settings
 from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
+from ctxctl.tui.fleet_app import FleetApp, FleetPick
+from scripts.fleet_sample import sample
 
 ROOT = Path(__file__).resolve().parent.parent
 _ID = re.compile(r"terminal-\d+")
@@ -28,7 +30,8 @@ class Shot:
     """One screenshot: the trace to open, the keys to press, the size of the terminal in cells."""
 
     name: str
-    trace: str
+    trace: str | None
+    """None: what is taken is the overview of a dataset."""
     keys: tuple[str, ...]
     width: int = 124
     height: int = 36
@@ -54,25 +57,33 @@ SHOTS = (
         theme="light",
     ),
     Shot("what-if", "retrieval-agent.jsonl", ("W", *typed("1500"), "enter")),
+    Shot("fleet", None, ("S",) * 7, height=20),
 )
 
 
 async def take(shot: Shot, directory: Path) -> Path:
     """Open the UI, press the keys, and save the screen."""
-    path = ROOT / "traces" / shot.trace
-    settings = Settings(theme=shot.theme, remember=False)
-    app = CtxApp(
-        lambda: Inspector.open(path, calibration="shipped"), f"traces/{shot.trace}", settings=settings
-    )
+    app, command = _app(shot)
     async with app.run_test(size=(shot.width, shot.height)) as pilot:
         await settle(app, pilot)
         for key in shot.keys:
             await pilot.press(key)
             await settle(app, pilot)
-        svg = app.export_screenshot(title=f"ctxctl replay traces/{shot.trace}")
+        svg = app.export_screenshot(title=command)
     target = directory / f"{shot.name}.svg"
     target.write_text(plain(svg, shot.name), encoding="utf-8")
     return target
+
+
+def _app(shot: Shot) -> tuple[CtxApp | FleetApp, str]:
+    """What is opened, and the command that opens it."""
+    settings = Settings(theme=shot.theme, remember=False)
+    if shot.trace is None:
+        return FleetApp(sample, FleetPick(), settings), "ctxctl fleet"
+    name = f"traces/{shot.trace}"
+    return CtxApp(
+        lambda: Inspector.open(ROOT / name, calibration="shipped"), name, settings=settings
+    ), f"ctxctl replay {name}"
 
 
 def plain(svg: str, name: str) -> str:
@@ -80,13 +91,14 @@ def plain(svg: str, name: str) -> str:
     return _ID.sub(f"terminal-{name}", _FONT.sub("", svg))
 
 
-async def settle(app: CtxApp, pilot: Pilot[None]) -> None:
-    """Wait until the loader has nothing to do and all it said has been painted."""
+async def settle(app: CtxApp | FleetApp, pilot: Pilot[None]) -> None:
+    """Wait until what reads has nothing to do and all it said has been painted."""
     calm = 0
     while calm < 3:
         await pilot.pause()
         await asyncio.sleep(0.02)
-        calm = calm + 1 if app.loader.idle.is_set() else 0
+        idle = app.feed.idle if isinstance(app, FleetApp) else app.loader.idle.is_set()
+        calm = calm + 1 if idle else 0
 
 
 def main() -> None:

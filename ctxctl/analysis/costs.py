@@ -1,10 +1,12 @@
 """What a session cost: by step, and by what its context was spent on.
 
 Three figures stand apart.  *Billed* is what the provider reported, priced.  *Sent* is that with the parts of
-a bill that cannot be true as counted, and with requests that nobody billed at the size that was expected.
+a bill that cannot be true as counted, and with requests that nobody billed at the size that was expected; of
+requests that nothing tells the size of, what was sent and what it cost is not known.
 *Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
 cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
-is not recorded, then tools, system and the rest; what comes first was cached first.
+is not recorded, then tools, system and the rest; what comes first was cached first.  Of a request of unknown
+size it is its recorded tokens at the price of input.
 
 Beside these stands what a runtime, a router or a tracing service says that requests cost (`StatedSums`).
 """
@@ -21,6 +23,7 @@ from ctxctl.analysis.spending import PARTS, NamedFrame
 from ctxctl.model.cost_sums import CostSums, DoubtedSums, PartSum, Run, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
+from ctxctl.model.sizes import only_recorded
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.facade import Inspector, Progress
 from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, write_rate
@@ -57,13 +60,20 @@ class StepCost(NamedTuple):
     """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
     billed as and a read.  None: no miss, or a rate is unknown."""
     sent_tokens: Tokens = Tokens()
-    """`believed_tokens`; of a request that nobody billed, its expected size as plain input."""
+    """`believed_tokens`; of a request that nobody billed, its expected size as plain input; where not
+    `is_sized`, what is recorded of it."""
     sent: Money | None = None
     units: Mapping[str, int] = {}
     """Calls of the provider's own tools that were billed, by tool."""
     not_priced: Mapping[str, int] = {}
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether a bill tells how large the request was: its own, or one that it can be expected from."""
+        window = self.step.window
+        return self.billed_tokens is not None or not only_recorded(window.used_method, window.unrecorded)
 
 
 class SpentOn(NamedTuple):
@@ -178,8 +188,12 @@ def add_cost(sums: CostSums, cost: StepCost) -> None:
     if cost.believed is not None and cost.counted is not None:
         billed, counted = sums.compared
         sums.compared = (billed + cost.believed.total, counted + cost.counted.total)
-    sums.sent_tokens = sums.sent_tokens.plus(cost.sent_tokens)
-    if cost.sent is not None:
+    if not cost.is_sized:
+        sums.unsized += 1
+        sums.unsized_tokens += cost.sent_tokens.context
+    else:
+        sums.sent_tokens = sums.sent_tokens.plus(cost.sent_tokens)
+    if cost.sent is not None and cost.is_sized:
         sums.sent = sums.sent.plus(cost.sent)
         sums.unbilled += cost.sent.total if cost.billed_tokens is None else ZERO
     if cost.broken is not None:

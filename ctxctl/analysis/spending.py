@@ -3,6 +3,9 @@
 A request is laid out in the provider's order and billed in parts: its beginning was read from a cache, the
 next tokens were written to one, the rest is plain input.  Most of a frame falls into one part, so only the
 placements outside of it are gone through, and what it holds is what they leave of the sums of all.
+
+Where more is counted than was billed, every item is worth less than it counts: the parts of the bill are
+stretched over what is counted, and each is shared out by the tokens that it then covers.
 """
 
 from __future__ import annotations
@@ -23,8 +26,6 @@ NOT_RECORDED: Final = "(not recorded)"
 """What is spent on what was sent and is not in the trace, by whatever items are named."""
 PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
 """Parts of a bill in the order in which providers place what is sent."""
-_BEYOND: Final = len(PARTS)
-"""What is recorded beyond the bill: counted, and in no part of it."""
 _REST: Final = rank_of("history")
 
 By = Callable[["Placement"], str]
@@ -72,7 +73,7 @@ class NamedFrame:
                 self._head += sign
 
     def parts(self, billed: Tokens, beside: int) -> dict[str, list[int]]:
-        """By name, its tokens by `PARTS`, and all of them.
+        """By name, its billed tokens by `PARTS`, and all that it counts.
 
         Args:
             billed: The request.
@@ -83,19 +84,18 @@ class NamedFrame:
             totals[NOT_RECORDED] = totals.get(NOT_RECORDED, 0) + beside
         whole = sum(totals.values())
         regions = _regions(billed, whole)
-        most = max(regions, key=lambda region: region.end - region.start, default=None)
-        found = {}
-        for name, tokens in totals.items():
-            row = found[name] = [0] * (_BEYOND + 1) + [tokens]
-            if most is not None:
-                row[most.part] = tokens
-        if most is not None:
-            ordered = provider_order(self._placements, self._head)
-            at = regions.index(most)
-            _put_down(found, self._forward(ordered, beside, most.start), regions[:at], most)
-            _put_down(found, self._backward(ordered, beside, whole, most.end), regions[at + 1 :], most)
+        found = {name: [0] * len(PARTS) + [tokens] for name, tokens in totals.items()}
+        if not regions:
+            return found
+        most = max(regions, key=lambda region: region.end - region.start)
         for row in found.values():
-            del row[_BEYOND]
+            row[most.part] = row[-1]
+        ordered = provider_order(self._placements, self._head)
+        at = regions.index(most)
+        _put_down(found, self._forward(ordered, beside, most.start), regions[:at], most)
+        _put_down(found, self._backward(ordered, beside, whole, most.end), regions[at + 1 :], most)
+        if whole > _context(billed):
+            _shrink(found, billed, regions)
         return found
 
     def _forward(self, ordered: list[Placement], beside: int, end: int) -> Iterator[tuple[str, int, int]]:
@@ -137,15 +137,33 @@ def _put_down(
                 row[region.part] += common
 
 
+def _context(billed: Tokens) -> int:
+    return sum(getattr(billed, name) for name in PARTS)
+
+
 def _regions(billed: Tokens, whole: int) -> list[_Region]:
-    """How a request of so many recorded tokens is billed, in order."""
+    """How a request of so many counted tokens is billed, in order; where fewer are billed, each region is
+    stretched alike, so that they cover it to its end.
+    """
+    context = _context(billed)
     found: list[_Region] = []
-    at = 0
+    start = at = 0
     for part, name in enumerate(PARTS):
-        end = min(whole, at + getattr(billed, name))
-        if end > at:
-            found.append(_Region(at, end, part))
-            at = end
-    if whole > at:
-        found.append(_Region(at, whole, _BEYOND))
+        at += getattr(billed, name)
+        end = at * whole // context if whole > context > 0 else min(whole, at)
+        if end > start:
+            found.append(_Region(start, end, part))
+            start = end
     return found
+
+
+def _shrink(found: dict[str, list[int]], billed: Tokens, regions: Iterable[_Region]) -> None:
+    """Share each part of the bill out by the tokens counted in it: to within a token, and exactly in sum."""
+    names = sorted(found)
+    for region in regions:
+        tokens, width = getattr(billed, PARTS[region.part]), region.end - region.start
+        counted = given = 0
+        for name in names:
+            row = found[name]
+            counted += row[region.part]
+            row[region.part], given = counted * tokens // width - given, counted * tokens // width

@@ -40,7 +40,7 @@ class TurnSum:
     cost: Decimal = ZERO
     """Of the requests with a known price."""
     unpriced: int = 0
-    """Requests whose price is not known."""
+    """Requests whose price or size is not known."""
     is_counted: bool = False
     """A part of the cost is of what was counted, not billed."""
     is_least: bool = False
@@ -124,7 +124,7 @@ class TurnSums:
 def paid_for(cost: StepCost) -> Paid:
     """What one request cost, in the form in which turns and steps are listed with it."""
     least = bool(cost.not_priced)
-    if cost.sent is None:
+    if cost.sent is None or not cost.is_sized:
         return Paid(1, unpriced=1, is_least=least)
     counted = cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens
     empty = cost.billed_tokens is None and not cost.sent_tokens.context

@@ -72,7 +72,7 @@ Always = Annotated[
 ]
 AllowUnknown = Annotated[
     bool,
-    Option("--allow-unknown", help="Do not fail if the trace does not show whether a condition holds."),
+    Option("--allow-unknown", help="Do not fail if it is not known whether a condition holds."),
 ]
 Junit = Annotated[
     str | None,

@@ -52,18 +52,18 @@ COMMANDS: Final = {
     "calibrate": Command("calibrate:calibrate", "Fit token counts to what providers billed."),
     "learn": Command("learn:learn", "Complete a client's logs from recordings of it."),
     "fleet": Command(
-        "dataset.overview:fleet", "Many captures as one dataset: what it holds, and questions to it."
+        "dataset.overview:fleet", "Many captures as one dataset: an overview, and questions about it."
     ),
     "fleet add": Command("dataset.add:add", "Read captures into a dataset; unchanged ones are not read."),
-    "fleet status": Command("dataset.keep:status", "What a dataset is made of: version, rows, files, bytes."),
-    "fleet files": Command("dataset.keep:files", "The files of a table that count, for other engines."),
+    "fleet status": Command("dataset.keep:status", "The version, rows, files and size of a dataset."),
+    "fleet files": Command("dataset.keep:files", "The files that hold a table, for other engines."),
     "fleet compact": Command("dataset.keep:compact", "Join small files of a dataset into larger ones."),
-    "fleet vacuum": Command("dataset.keep:vacuum", "Remove files of a dataset that count no more."),
+    "fleet vacuum": Command("dataset.keep:vacuum", "Remove files that a dataset no longer uses."),
     "fleet forget": Command("dataset.keep:forget", "Remove sessions from a dataset for good."),
     "fleet ask": Command("dataset.ask:ask", "Ask a dataset a question by name, or by SQL."),
     "fleet diff": Command("dataset.diff:diff", "Compare two groups of sessions: versions, weeks, prompts."),
-    "fleet check": Command("dataset.check:check", "Hold a dataset to rules: what got worse; for CI."),
-    "fleet report": Command("dataset.report:report", "One HTML page on a dataset."),
+    "fleet check": Command("dataset.check:check", "Check a dataset against rules; for CI."),
+    "fleet report": Command("dataset.report:report", "Write an HTML page about a dataset."),
     "models": Command("models:models", "Windows, limits and prices of models, offline."),
     "cache": Command("cache:cache", "Show, prune or clear what is kept between runs."),
 }

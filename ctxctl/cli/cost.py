@@ -143,7 +143,7 @@ def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
         out.lines([*header_lines(head, out.width), *catalogue_line(out.width), ""])
         if asked.steps:
             out.lines([*report.steps_table(rows, out.width), ""])
-        out.lines(report.spent_table(by, found.spent, found.sums.sent.context, out.width, asked.top))
+        out.lines(report.spent_table(by, found.spent, out.width, asked.top))
         out.lines(
             ["", *report.summary(found.sums, zip(found.breaks, found.broken_by, strict=True), out.width)]
         )

@@ -125,7 +125,7 @@ EXAMPLES: Final = {
     ),
     "fleet add": _of(
         ("ctxctl fleet add ~/.claude/projects --to dataset", "what is new, or has changed"),
-        ("ctxctl fleet add sessions --to dataset --label team=search", "labels to ask by"),
+        ("ctxctl fleet add sessions --to dataset --label team=search", "with a label to filter by"),
     ),
     "fleet status": _of(
         ("ctxctl fleet status --dataset fleet", "rows, files and bytes of each table"),
@@ -140,7 +140,7 @@ EXAMPLES: Final = {
         ("ctxctl fleet compact --dataset fleet --json", "what it did, as JSON"),
     ),
     "fleet vacuum": _of(
-        ("ctxctl fleet vacuum --dataset fleet", "files that count no more, after an hour"),
+        ("ctxctl fleet vacuum --dataset fleet", "unused files, after an hour"),
         ("ctxctl fleet vacuum --dataset fleet --grace 7d", "after a week"),
     ),
     "fleet forget": _of(
@@ -151,18 +151,18 @@ EXAMPLES: Final = {
         ("ctxctl fleet ask", "the questions by name"),
         ("ctxctl fleet ask servers --dataset fleet", "which MCP server costs most, and since when"),
         ("ctxctl fleet ask cost --dataset fleet --since 30d --csv", "the last month's costs as CSV"),
-        ("ctxctl fleet ask --dataset fleet --sql - < own.sql", "SQL of your own"),
+        ("ctxctl fleet ask --dataset fleet --sql - < own.sql", "your own SQL"),
     ),
     "fleet diff": _of(
         ("ctxctl fleet diff 2026-01 2026-02 --dataset fleet", "two months"),
         ("ctxctl fleet diff client_version=2.0.1 client_version=2.1.0 --dataset fleet", "two versions"),
     ),
     "fleet check": _of(
-        ("ctxctl fleet check rules.toml --dataset fleet", "does everything hold?"),
+        ("ctxctl fleet check rules.toml --dataset fleet", "exit 1 if a rule fails"),
         ("ctxctl fleet check rules.toml --dataset fleet --junit report.xml", "with a report for CI"),
     ),
     "fleet report": _of(
-        ("ctxctl fleet report --dataset fleet -o fleet.html", "one page to hand round"),
+        ("ctxctl fleet report --dataset fleet -o fleet.html", "a page to share"),
         ("ctxctl fleet report --dataset fleet --since 30d -o month.html", "of the last month"),
     ),
     "models": _of(

@@ -35,7 +35,7 @@ As = Annotated[
     str | None,
     Option(
         "--format", metavar="NAME",
-        help=f"Export as:  {', '.join(_FORMATS)}. Default: from the name of FILE (report.html), else"
+        help=f"Export as: {', '.join(_FORMATS)}. Default: from the name of FILE (report.html), else"
         " events.",
         autocompletion=_complete_format_names,
     ),

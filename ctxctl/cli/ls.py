@@ -60,7 +60,7 @@ def ls(
     """List sessions, newest first: client, project, turns, tokens sent, cost, first prompt.
 
     The first time a session is listed it is read, which takes a moment; lines appear as they are ready.
-    A dot marks live sessions: written to in the last two minutes, or open for writing.  In a pipe, each line
+    A dot marks live sessions: written to in the last two minutes, or open for writing. In a pipe, each line
     ends with its path.
     """
     from ctxctl.cli.run import begin

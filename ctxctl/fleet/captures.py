@@ -103,6 +103,7 @@ def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Itera
 
     inside_of: dict[str, str | None] = {"": None}
     """By directory, the one that is a capture: itself, or one that it is in."""
+    likely: str | None = None
     apart = {name.rpartition("/")[0] for name in folder.files if known(name) is not None}
     """Directories that hold captures, and so are none."""
     for name in folder.files:
@@ -123,8 +124,9 @@ def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Itera
         if inside_of["/".join(parts)] is None:
             before = known(name)
             same = before is not None and before.unchanged
-            kind = before.format if before is not None and same else registry.format_in(folder, name)
+            kind = before.format if before is not None and same else registry.format_in(folder, name, likely)
             if kind is not None:
+                likely = kind
                 yield CaptureFile(name, kind)
 
 

@@ -24,6 +24,9 @@ WORTH: Final = 6 << 20
 as much as reading three megabytes."""
 _NO_MORE: Final = b""
 """In place of a piece, to a worker that is to write what it holds back, and end."""
+_YOUNG: Final = 400_000
+"""New objects from which on a worker looks for cycles: with a quarter of it, that took a tenth of the time in
+which captures are read, and saved 45 MB."""
 _LOOK: Final = 0.2
 """Seconds between two looks whether to stop."""
 _PATIENCE: Final = 1.0
@@ -160,10 +163,11 @@ def serve(work: str, link: Connection) -> None:
 
     from ctxctl.tokens.cache import kept_open
 
-    gc.set_threshold(100_000, 20, 50)  # as in `ctxctl.__main__`
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function = loaded(work)
+    gc.freeze()  # what is loaded stays
+    gc.set_threshold(_YOUNG, 20, 50)
     with kept_open(), contextlib.suppress(EOFError, OSError):
         while piece := link.recv_bytes():
             link.send_bytes(function(piece))

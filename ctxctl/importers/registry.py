@@ -154,7 +154,9 @@ def detect(source: Source) -> Format | None:
     return of_file(None if source.spooled else source.path, head, source)
 
 
-def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
+def of_file(
+    path: Path | None, head: bytes, source: Source | None = None, likely: str | None = None
+) -> Format | None:
     """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
 
     A database is recognised by the tables that it defines; a request's messages may come behind longer tools.
@@ -163,6 +165,7 @@ def of_file(path: Path | None, head: bytes, source: Source | None = None) -> For
         path: The file, if there is one of these very bytes.
         head: Its first `HEAD` bytes.
         source: The open file, where there is one; without it, what is asked for is read from the path.
+        likely: The format of files beside it: which one is found does not depend on it, how soon does.
     """
     if head.startswith(b"SQLite format 3\0"):
         from ctxctl.ingest import database  # slow to import
@@ -175,7 +178,7 @@ def of_file(path: Path | None, head: bytes, source: Source | None = None) -> For
             if (found := of_head(defined)) is not None:
                 return found
         return None if is_database else of_head(head)
-    found = of_head(head)
+    found = of_head(head, likely)
     if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
         return found
     layout = outline(head if len(head) < HEAD else _first_bytes(path, head, source, OUTLINED))
@@ -194,12 +197,12 @@ def _first_bytes(path: Path | None, head: bytes, source: Source | None, size: in
         return head
 
 
-def of_head(head: bytes) -> Format | None:
+def of_head(head: bytes, likely: str | None = None) -> Format | None:
     """The format of a foreign file by its first bytes; None for what nobody knows.
 
-    The surest of all, of equals a built-in one.
+    The surest of all, of equals a built-in one.  `likely` as in `of_file`.
     """
-    best, top = _built_in_for(head)
+    best, top = _built_in_for(head, likely)
     if top >= _SURE:
         return best
     for plugin in _plugins():
@@ -208,22 +211,28 @@ def of_head(head: bytes) -> Format | None:
     return best
 
 
-def _built_in_for(head: bytes) -> tuple[Format | None, int]:
+def _built_in_for(head: bytes, likely: str | None) -> tuple[Format | None, int]:
     """The surest of our own formats and its score, of equals the first of the table.
 
-    Loads those that the head admits.
+    Loads those that the head admits, and asks those that can be the surest.
     """
     words = HeadWords(head)
     best: Format | None = None
-    top = _THRESHOLD - 1
-    for entry in TABLE:
-        if entry.most <= top or not words.admit(entry):
+    top, place = _THRESHOLD - 1, -1
+    for at, entry in _ranked(likely):
+        if entry.most < top or (entry.most == top and at > place) or not words.admit(entry):
             continue
         made = _loaded(entry).made
         score = made.detect(head) if made is not None else 0
-        if score > top:
-            best, top = made, score
+        if score > top or (score == top and at < place):
+            best, top, place = made, score, at
     return best, top
+
+
+@cache
+def _ranked(likely: str | None) -> tuple[tuple[int, Entry], ...]:
+    """The formats with their places in the table, a likely one in front: the others need to be surer."""
+    return tuple(sorted(enumerate(TABLE), key=lambda row: (row[1].name != likely, row[0])))
 
 
 REPEATED: Final = 30_000
@@ -398,14 +407,20 @@ def detect_folder(folder: Folder) -> Format | str:
     return several_of(found)
 
 
-def format_in(folder: Folder, name: str) -> str | None:
-    """The name of the format of a directory's file, `native` for a trace; None for what nobody knows."""
-    head = folder.head(name, HEAD)
-    if not head:
-        return None
-    if is_native(head):
-        return "native"
-    found = _format_of_file(folder, name, head)
+def format_in(folder: Folder, name: str, likely: str | None = None) -> str | None:
+    """The name of the format of a directory's file, `native` for a trace; None for what nobody knows.
+
+    `likely` as in `of_file`.
+    """
+    head = b""
+    try:
+        with folder.open(name) as source:
+            head = source.read(0, HEAD)
+            if is_native(head):
+                return "native"
+            found = of_file(None if source.spooled else source.path, head, source, likely) if head else None
+    except (CtxctlError, OSError):
+        found = of_head(head) if head else None
     return None if found is None else found.name
 
 

@@ -167,8 +167,13 @@ class CostSums:
     billed_tokens: Tokens = _NONE
     counted_tokens: Tokens = _NONE
     sent: Money = _NOTHING
-    """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
+    """Requests of known size: bills, what of them cannot be true as counted, and what nobody billed as
+    expected."""
     sent_tokens: Tokens = _NONE
+    unsized: int = 0
+    """Requests whose size nothing tells: they are in neither of these two."""
+    unsized_tokens: int = 0
+    """What is recorded of the content of those."""
     unbilled: Decimal = ZERO
     """How much of `sent` is of requests without a bill."""
     unreported: int = 0
@@ -205,9 +210,14 @@ class CostSums:
         return any(self.sources) or not self.steps
 
     @property
+    def is_sized(self) -> bool:
+        """Whether the size of any request is known, where there are requests."""
+        return self.unsized < self.steps or not self.steps
+
+    @property
     def at_least(self) -> bool:
-        """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
-        return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)
+        """Whether the sums leave out something: of unknown price or size, or an unrecorded answer."""
+        return bool(self.not_priced or self.unpriced or self.unsized or NO_OUTPUT in self.assumed)
 
     def plus(self, other: CostSums) -> None:
         """Take in the sums of other requests."""
@@ -216,6 +226,8 @@ class CostSums:
         self.billed_tokens = self.billed_tokens.plus(other.billed_tokens)
         self.counted_tokens = self.counted_tokens.plus(other.counted_tokens)
         self.sent, self.sent_tokens = self.sent.plus(other.sent), self.sent_tokens.plus(other.sent_tokens)
+        self.unsized += other.unsized
+        self.unsized_tokens += other.unsized_tokens
         self.unbilled += other.unbilled
         self.unreported += other.unreported
         self.compared = (self.compared[0] + other.compared[0], self.compared[1] + other.compared[1])

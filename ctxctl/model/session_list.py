@@ -28,13 +28,15 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     turns: int
     steps: int
     sent: int
-    """Tokens of all its requests."""
+    """Tokens of all its requests; of those of unknown size, what is recorded."""
     unbilled: int
-    """Requests that nobody billed, whose tokens and price are expected or counted."""
+    """Requests that nobody billed, whose tokens and price are expected, counted or not known."""
+    unsized: int
+    """Those of them whose size nothing tells."""
     cost: Decimal | None
-    """US dollars; None where no request has a known price."""
+    """US dollars; None where no request has a known price and size."""
     at_least: bool
-    """Whether something that was billed is not in `cost`."""
+    """Whether something that was sent is not in `cost`."""
     first: str | None
     last: str | None
     """Times of its first and of its last request."""

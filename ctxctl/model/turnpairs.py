@@ -40,6 +40,11 @@ class TurnSide(NamedTuple):
     recorded: int = 0
     """Of that, the frame's content."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether `used` says anything: not where nobody billed the step, nor counted any of its items."""
+        return bool(self.used or not self.uncounted)
+
     def then(self, side: Side) -> TurnSide:
         """With one more step."""
         over = self.over if side.over is None else max(self.over or 0, side.over)

@@ -174,6 +174,11 @@ class Side(msgspec.Struct, frozen=True, gc=False):
     recorded: int = 0
     """Of `used`, the frame's content."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether `used` says anything: not where nobody billed the step, nor counted any of its items."""
+        return bool(self.used or not self.uncounted)
+
 
 class Pair(msgspec.Struct, frozen=True, gc=False):
     """One step as recorded and as simulated."""
@@ -221,6 +226,10 @@ class Totals(msgspec.Struct, frozen=True):
     """Tokens of the recorded content of all windows by counting method."""
     known_by: dict[UsedMethod, int] = {}
     """Steps by how it is known what they sent: what the numbers rest on."""
+
+    def is_known(self, *, simulated: bool) -> bool:
+        """Whether it is known of any step what it sent."""
+        return self.peak is None or (self.peak.simulated if simulated else self.peak.recorded).is_known
 
 
 def parse_tokens(text: str, *, least: int = 1) -> int:

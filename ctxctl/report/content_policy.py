@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.session.redaction import RedactionFilter
+from ctxctl.session.redaction import Redactor
 from ctxctl.trace.contents import Contents, canonical
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ class ContentPolicy:
         cite: Contents are named by their digests, for an export as evidence.
     """
 
-    def __init__(self, contents: Contents, redactor: RedactionFilter, *, cite: bool) -> None:
+    def __init__(self, contents: Contents, redactor: Redactor, *, cite: bool) -> None:
         self._contents = contents
         self._redactor = redactor
         self._cite = cite

@@ -33,15 +33,18 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
     doubted = costs.doubted
-    if doubted.requests or (costs.unreported and costs.sent_tokens.context):
+    expected = costs.unreported - costs.unsized
+    if doubted.requests or (expected and costs.sent_tokens.context):
         money = with_mark(_spread(costs.sent), True) if known else "not priced"
         how = ["parts of a bill that cannot be true as counted"] if doubted.requests else []
-        if costs.unreported:
-            how.append(f"{plural(costs.unreported, 'request')} without a bill at the expected size")
+        if expected:
+            how.append(f"{plural(expected, 'request')} without a bill at the expected size")
         yield "priced as", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
     yield from (("in doubt", line) for line in doubted_lines(doubted))
     if costs.unreported:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
+    if costs.unsized:
+        yield "not known", unsized_text(costs)
     money = _spread(costs.counted) if known else "not priced"
     billed, counted = costs.compared
     part = f" ({share(counted, billed, fine=True)} of it)" if billed else ""
@@ -60,6 +63,15 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
         yield "assumed", f"{plural(steps, 'step')}: {what}"
     for note in costs.notes:
         yield "assumed", visible(note)
+
+
+def unsized_text(costs: CostSums) -> str:
+    """What is known of requests whose size nothing tells."""
+    which = plural(costs.unsized, "request")
+    return (
+        f"what {which} cost: no bill tells how much was sent besides the"
+        f" {plural(costs.unsized_tokens, 'token')} that are recorded"
+    )
 
 
 _PARTS: Final = {
@@ -115,6 +127,7 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
     return {
         "steps": costs.steps,
         "unreported_steps": costs.unreported,
+        "unsized_steps": costs.unsized,
         "unpriced_steps": dict(costs.unpriced),
         "billed_tokens": tokens_object(costs.billed_tokens),
         "counted_tokens": tokens_object(costs.counted_tokens),
@@ -127,9 +140,9 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
-        "sent_tokens": tokens_object(costs.sent_tokens),
-        "sent": money_object(costs.sent if known else None),
-        "unbilled": exact(costs.unbilled) if known else None,
+        "sent_tokens": tokens_object(costs.sent_tokens if costs.is_sized else None),
+        "sent": money_object(costs.sent if known and costs.is_sized else None),
+        "unbilled": exact(costs.unbilled) if known and costs.is_sized else None,
         "doubted": _doubted(costs.doubted),
         "units": dict(costs.units),
         "not_priced": dict(costs.not_priced),

@@ -25,7 +25,7 @@ from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.item_words import broken_name
 from ctxctl.text import visible
-from ctxctl.wording import AT_LEAST, dollars, number, plural, share
+from ctxctl.wording import AT_LEAST, NOT_KNOWN, dollars, number, plural, share
 
 
 def address(cost: StepCost) -> str:
@@ -76,10 +76,9 @@ def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
     yield from (line for lines in listed.rows for line in lines)
 
 
-def spent_table(
-    title: str, spent: Sequence[SpentOn], context: Decimal, width: int, top: int
-) -> Iterator[str]:
+def spent_table(title: str, spent: Sequence[SpentOn], width: int, top: int) -> Iterator[str]:
     """What went on what, the dearest first; the rest in one line, so that the column adds up."""
+    context = sum((s.money for s in spent), Decimal(0))
     columns = (
         Column(title, least=16), Column("steps", right=True), Column("tokens", right=True),
         Column("cost", right=True), Column("share", right=True),
@@ -87,7 +86,8 @@ def spent_table(
     rows = [_spent_row(visible(s.name), number(s.steps), s, context) for s in spent[:top]]
     rest = spent[top:]
     if rest:
-        whole = SpentOn("", 0, sum(s.tokens for s in rest), sum((s.money for s in rest), Decimal(0)), 0)
+        money, unpriced = sum((s.money for s in rest), Decimal(0)), sum(s.unpriced for s in rest)
+        whole = SpentOn("", 0, sum(s.tokens for s in rest), money, unpriced)
         rows.append(_spent_row(f"({plural(len(rest), 'other')})", "", whole, context))
     listed = table(columns, rows, width)
     yield from listed.head
@@ -95,7 +95,10 @@ def spent_table(
 
 
 def _spent_row(name: str, steps: str, spent: SpentOn, context: Decimal) -> tuple[str, ...]:
-    return (name, steps, number(spent.tokens), dollars(spent.money), share(spent.money, context, fine=True))
+    cost, part = dollars(spent.money), share(spent.money, context, fine=True)
+    if spent.unpriced and not spent.money:
+        cost = part = NOT_KNOWN
+    return (name, steps, number(spent.tokens), cost, part)
 
 
 def summary(costs: CostSums, breaks: Iterable[tuple[StepCost, str]], width: int) -> Iterator[str]:
@@ -145,8 +148,8 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "miss": miss_object(cost),
         "saved": exact(cost.saved),
         "assumed": list(cost.assumed),
-        "sent_tokens": tokens_object(cost.sent_tokens),
-        "sent": money_object(cost.sent),
+        "sent_tokens": tokens_object(cost.sent_tokens if cost.is_sized else None),
+        "sent": money_object(cost.sent if cost.is_sized else None),
         "units": dict(cost.units),
         "not_priced": dict(cost.not_priced),
         "stated": exact(stated_of(step)),

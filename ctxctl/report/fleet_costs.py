@@ -93,13 +93,17 @@ def _tail(name: str, room: int) -> str:
 def _row(name: str, group: Group, whole: Money, by: str) -> tuple[str, ...]:
     sums = group.sums
     money = sums.sent.total
-    unknown = not sums.is_priced or (sums.at_least and not money)
-    mark = APPROXIMATE if sums.unreported or sums.doubted.requests else AT_LEAST if sums.at_least else ""
+    known = sums.is_priced and sums.is_sized
+    unknown = not known or (sums.at_least and not money)
+    expected = sums.unreported > sums.unsized or sums.doubted.requests
+    mark = AT_LEAST if sums.unsized else APPROXIMATE if expected else AT_LEAST if sums.at_least else ""
+    sent = sums.sent_tokens.context + sums.unsized_tokens
     return (
         name, number(group.captures) if by != "session" else "",
         "" if by == "day" or group.last is None else visible(group.last[:_DAY]),
-        number(sums.steps), short(sums.sent_tokens.context), short(sums.sent_tokens.answer),
-        f"{mark}{dollars(money)}" if sums.is_priced else NOT_KNOWN,
+        number(sums.steps), f"{AT_LEAST if sums.unsized else ''}{short(sent)}",
+        short(sums.sent_tokens.answer) if sums.is_sized else NOT_KNOWN,
+        f"{mark}{dollars(money)}" if known else NOT_KNOWN,
         NOT_KNOWN if unknown else share(money, whole.total, fine=True),
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from ctxctl.session.item_words import ItemWords, broken_name
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
-from ctxctl.wording import SIGNS, dollars, number, plural, signed
+from ctxctl.wording import AT_LEAST, SIGNS, dollars, number, plural, signed
 
 Only = Callable[[Step | Turn], bool]
 
@@ -158,7 +158,10 @@ class _Report:
             if costs.doubted.requests:
                 believed = with_mark(dollars(costs.doubted.money.total), True)
                 billed += f"{believed} with what cannot be true counted, "
-            rows.append(["cost", f"{billed}{dollars(costs.sent.total)} in all"])
+            whole = "not known" if not costs.is_sized else f"{dollars(costs.sent.total)} in all"
+            if costs.is_sized and costs.unsized:
+                whole = f"{AT_LEAST} {whole}"
+            rows.append(["cost", f"{billed}{whole}"])
         rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:
             rows.append(["findings", number(len(findings))])

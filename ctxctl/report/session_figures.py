@@ -47,11 +47,11 @@ GROUPED: Final[dict[By, str]] = {
 
 def figure_words(figures: Figures) -> dict[str, str]:
     """What the columns say, by name; what nothing says is `-`."""
-    read = figure_value(figures, "read")
+    read, filled = figure_value(figures, "read"), figure_value(figures, "window")
     return {
         "requests": number(figures.requests),
         "sent": sent_words(figures),
-        "window": _known(None if figures.filled is None else share(figures.filled), figures.unlimited),
+        "window": _known(None if filled is None else share(filled), figures.unlimited),
         "read": NOT_KNOWN if read is None else share(read),
         "misses": _known(None if figures.misses is None else number(figures.misses), figures.unread),
         "compactions": number(figures.compactions),
@@ -60,8 +60,8 @@ def figure_words(figures: Figures) -> dict[str, str]:
 
 
 def sent_words(figures: Figures) -> str:
-    """Tokens that were sent; `-` where no request was."""
-    if not figures.requests:
+    """Tokens that were sent; `-` where no request was, or of none a size is known."""
+    if not figures.requests or not _is_sized(figures):
         return NOT_KNOWN
     return f"{APPROXIMATE if figures.unbilled else ''}{short(figures.sent)}"
 
@@ -77,11 +77,18 @@ def figure_value(figures: Figures, name: str) -> float | None:
     """What a column is sorted by; None comes last."""
     if name == "read":
         return None if figures.read is None or not figures.read_of else figures.read / figures.read_of
+    if name in ("sent", "window") and not _is_sized(figures):
+        return None
     value: float | None = {
         "requests": figures.requests, "sent": figures.sent, "window": figures.filled,
         "misses": figures.misses, "compactions": figures.compactions, "cost": figures.usd,
     }[name]  # fmt: skip
     return value
+
+
+def _is_sized(figures: Figures) -> bool:
+    """Whether a size is known of any request: each holds something, so that 0 unbilled was not counted."""
+    return figures.sent > 0 or figures.unbilled < max(figures.requests, 1)
 
 
 def _known(text: str | None, missing: int) -> str:

@@ -45,7 +45,7 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
         said = NOT_READ if session.failed is None else f"cannot be read: {session.failed}"
         return SessionWords(*line, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, f"({preview(said, _PROMPT)})")
     more = AT_LEAST if session.outdated else ""
-    about = APPROXIMATE if facts.unbilled else more
+    about = AT_LEAST if facts.unsized else APPROXIMATE if facts.unbilled else more
     price = AT_LEAST if facts.at_least or session.outdated else APPROXIMATE if facts.unbilled else ""
     prompt = (
         preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
@@ -70,14 +70,20 @@ def short_path(path: str) -> str:
     return f"~{path[len(home) :]}" if inside else path
 
 
-def tail(text: str, width: int) -> str:
-    """The end of shown text in at most `width` cells: of a path, what tells it from others."""
+def tail(text: str, width: int, *, names: bool = True) -> str:
+    """The end of shown text in at most `width` cells: of a path, what tells it from others.
+
+    Args:
+        text: Is visible already.
+        width: Cells.
+        names: Begin with a whole name of a path, if that leaves half of the text or more.
+    """
     if cells(text) <= width:
         return text
     while text and cells(text) >= width:
         text = text[1:]
     at = text.find("/")
-    if 0 < at <= len(text) // 2:  # whole names, where they fit
+    if names and 0 < at <= len(text) // 2:
         text = text[at:]
     return f"{ELLIPSIS}{text}" if width > 0 else ""
 
@@ -186,6 +192,7 @@ def session_object(session: ListedSession, path: str) -> dict[str, Any]:
         "steps": None if facts is None else facts.steps,
         "sent": None if facts is None else facts.sent,
         "unbilled_steps": None if facts is None else facts.unbilled,
+        "unsized_steps": None if facts is None else facts.unsized,
         "cost": None if facts is None else exact(facts.cost),
         "at_least": None if facts is None else facts.at_least,
         "first": None if facts is None else facts.first,

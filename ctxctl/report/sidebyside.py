@@ -63,14 +63,18 @@ def _limits(comparison: Comparison) -> str:
 # The table --------------------------------------------------------------------------------------------------
 
 _COLUMNS: Final[Sequence[tuple[Column, Callable[[TurnSide], str], bool]]] = (
-    (Column("sent", right=True), lambda side: number(side.used), True),
+    (Column("sent", right=True), lambda side: number(side.used if side.is_known else None), True),
     (Column("over", right=True), lambda side: _none_if_zero(side.over), False),
     (Column("omitted", right=True), lambda side: _none_if_zero(side.omitted), False),
     (Column("cut", right=True), lambda side: _none_if_zero(side.truncated), False),
     (Column("compact.", right=True), lambda side: _none_if_zero(side.compactions), False),
     (Column("breaks", right=True), lambda side: _none_if_zero(side.breaks), False),
     (Column("broken tokens", right=True), lambda side: _none_if_zero(side.lost), False),
-    (Column("cost", right=True), lambda side: cost_of(side.cost, side.unpriced), True),
+    (
+        Column("cost", right=True),
+        lambda side: cost_of(side.cost, side.unpriced) if side.is_known else _UNKNOWN,
+        True,
+    ),
 )
 """By column, what stands in it, and whether it stands there also where nothing happened."""
 _GIVE_WAY: Final = ("broken tokens", "cut", "compact.", "over")
@@ -140,8 +144,8 @@ def sums(comparison: Comparison, addresses: Addresses, width: int, paint: Paint)
     yield ""
     yield paint("head", "all turns")
     facts = [
-        ("recorded", _sum(recorded)),
-        ("simulated", _sum(simulated)),
+        ("recorded", _sum(recorded, simulated=False)),
+        ("simulated", _sum(simulated, simulated=True)),
         ("difference", _difference(recorded, simulated)),
         ("differs", _differs(comparison, addresses)),
         ("fits", f"recorded: {_verdict(recorded, addresses, simulated=False)}"),
@@ -155,14 +159,15 @@ def sums(comparison: Comparison, addresses: Addresses, width: int, paint: Paint)
         yield from labelled(label, text, width, indent=2, tab=_TAB)
 
 
-def _sum(side: Totals) -> str:
+def _sum(side: Totals, *, simulated: bool) -> str:
+    known, requests = side.is_known(simulated=simulated), plural(side.steps, "request")
     parts = [
-        f"{plural(side.sent, 'token')} in {plural(side.steps, 'request')}",
+        f"{plural(side.sent, 'token')} in {requests}" if known else f"{requests} of unknown size",
         f"{side.omitted:,} omitted",
         f"{side.truncated:,} cut",
         plural(side.compactions, "compaction"),
         f"{plural(side.breaks, 'cache break')} ({plural(side.lost, 'token')} behind)",
-        f"context {cost_of(side.cost, side.unpriced)}",
+        f"context {cost_of(side.cost, side.unpriced) if known else _UNKNOWN}",
     ]
     return ", ".join(parts)
 
@@ -175,6 +180,8 @@ def known_by(side: Totals) -> str:
 
 
 def _difference(recorded: Totals, simulated: Totals) -> str:
+    if not (recorded.is_known(simulated=False) and simulated.is_known(simulated=True)):
+        return "not known"
     tokens = simulated.sent - recorded.sent
     text = f"{signed(tokens)} tokens"
     if recorded.sent:
@@ -199,6 +206,8 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
     """Which steps do not fit."""
     first = side.first_over
     if first is None:
+        if not side.is_known(simulated=simulated):
+            return "what was sent is not known, so it cannot be told"
         if side.unknown == side.steps:
             return "no limit is known, so it cannot be told"
         known = f"; of {plural(side.unknown, 'step')} no cap is known" if side.unknown else ""

@@ -241,17 +241,21 @@ class TurnsReport:
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
             return "not known" + (f": {visible(why)}" if why else "")
-        if costs.unreported == costs.steps and not costs.sent_tokens.context:
-            return "not known: no request was billed, and no content is recorded"
+        if not costs.is_sized:
+            if not costs.unsized_tokens:
+                return "not known: no request was billed, and no content is recorded"
+            return "not known: no bill tells how much was sent besides the recorded content"
         lead = "by the recorded bills: " if self._left_out is not None else ""
         counted = bool(costs.doubted.requests or costs.unbilled)
         text = with_mark(dollars(costs.sent.total), counted)
-        if costs.not_priced or costs.unpriced:
+        if costs.not_priced or costs.unpriced or costs.unsized:
             text = f"{AT_LEAST} {text}"
         billed = costs.steps - costs.unreported
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
         if unpriced := sum(costs.unpriced.values()):
             text += f", {number(unpriced)} without a known price"
+        if costs.unsized:
+            text += f", {number(costs.unsized)} of unknown size"
         context = costs.sent_tokens.context
         if self._sums.reported and context:
             read = costs.sent_tokens.cached + costs.sent_tokens.audio_cached

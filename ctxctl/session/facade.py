@@ -45,7 +45,7 @@ from ctxctl.session.params import (
     same_ranks,
 )
 from ctxctl.session.places import StepPlaces, step_index, step_places
-from ctxctl.session.redaction import RedactionFilter
+from ctxctl.session.redaction import redactor_of
 from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, compared_frames, life_of
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
@@ -71,7 +71,7 @@ class Inspector:
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self.opened = opened
         self.trace = opened.trace
-        self.redactor = RedactionFilter(opened.trace)
+        self.redactor = redactor_of(opened.trace)
         """What was redacted in the trace: no surface shows it."""
         self.format = opened.format
         self.learned = opened.learned

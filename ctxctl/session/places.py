@@ -18,7 +18,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Injection
-from ctxctl.session.redaction import RedactionFilter
+from ctxctl.session.redaction import Redactor
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 
@@ -77,7 +77,7 @@ def _start(span: Span) -> int:
     return span.start
 
 
-def step_places(index: StepIndex, redactor: RedactionFilter | None = None) -> StepPlaces:
+def step_places(index: StepIndex, redactor: Redactor | None = None) -> StepPlaces:
     """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
     spans = tuple(index)
     if redactor:

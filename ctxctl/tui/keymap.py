@@ -163,7 +163,7 @@ _MAIN: Final[tuple[Action, ...]] = (
         "compactions",
         ("C",),
         "compactions",
-        "what a compaction took, and what of it is handed on",
+        "what a compaction removed, and what of that is lost",
         "turns",
     ),
     Action("whatif", ("W",), "whatif", "what if: another window, model or policy, simulated", "turns"),

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.bench_fleet.asking import Timed
+from tests.bench_fleet.model import Point
+
 _RATE = 25
 _SHARE = 0.03
 _MEMORY = 500e6
 _AGAIN = 0.02
+_ANSWER = 2.0
 
 
 class Measured(NamedTuple):
@@ -32,6 +36,14 @@ class Measured(NamedTuple):
     cores: int
     is_corpus: bool
     date: str
+    versions: str
+    """Of the engines."""
+    questions: list[Timed]
+    lists: list[Timed]
+    overview: float
+    """Seconds of `ctxctl fleet` as a whole command."""
+    points: list[tuple[Point, int]]
+    """Datasets of several sizes, each with the rows of its stays."""
 
 
 def page(found: Measured) -> str:
@@ -63,7 +75,7 @@ def page(found: Measured) -> str:
     )
     return f"""# A fleet into a dataset
 
-How fast do sessions go in, how large is the dataset, and what does the next run cost? Written by `make bench-fleet` on
+How fast do sessions go in, how large is the dataset, what does the next run cost, and how long do the questions take? Written by `make bench-fleet` on
 {found.date} ({found.cores} cores, {found.machine}). The fleet is {found.captures:,} captures, {found.raw / 1e6:,.0f} MB
 ({found.raw / found.captures / 1e3:,.0f} kB each), made of {shapes}: copies under other ids, in other words of the same
 length, over six months (`tests/bench_fleet/generator.py`). No text was counted before.
@@ -75,6 +87,54 @@ length, over six months (`tests/bench_fleet/generator.py`). No text was counted 
 | table | rows | a session | files | size | of the raw bytes |
 |:--|--:|--:|--:|--:|--:|
 {chr(10).join(tables)}
+
+{_questions(found)}
+{_sizes(found)}"""
+
+
+def _questions(found: Measured) -> str:
+    """How long each question took."""
+    slow = [one.name for one in found.questions if one.command > _ANSWER]
+    told = "All are within it." if not slow else f"Not within it: {', '.join(f'`{name}`' for name in slow)}."
+    return f"""## Questions
+
+Over all sessions, with the files in the memory of the system ({found.versions}). *First* is the first question of a process that has
+loaded DuckDB, *again* the best of three further times there, *command* all of `ctxctl fleet ask NAME --json`, the start of Python included. The target is {_ANSWER:.0f} s
+for the whole command. {told} `ctxctl fleet --plain` takes {found.overview:.2f} s.
+
+| question | rows | first | again | command | |
+|:--|--:|--:|--:|--:|:--|
+{chr(10).join(map(_question, found.questions))}
+
+What lists the dataset, beside the twenty questions:
+
+| list | rows | first | again | command | |
+|:--|--:|--:|--:|--:|:--|
+{chr(10).join(map(_question, found.lists))}
+"""
+
+
+def _question(one: Timed) -> str:
+    return (
+        f"| `{one.name}` | {one.rows} | {one.first:.2f} s | {one.warm:.2f} s | {one.command:.2f} s "
+        f"| {_mark(one.command <= _ANSWER)} |"
+    )
+
+
+def _sizes(found: Measured) -> str:
+    """The same of other sizes."""
+    rows = [
+        f"| {one.sessions:,} | {stays:,} | {one.megabytes:,.2f} MB | `{one.name}` | {one.slowest:.3f} s | {one.every:.3f} s |"
+        for one, stays in found.points
+    ]
+    return f"""## Other sizes
+
+Parts of this dataset, by chance, and all of it several times over under other digests. Of the questions that read no texts, the slowest and all
+together, again in one process. From these rows and the first table comes [the model](fleet.md#how-far-it-goes).
+
+| sessions | stays | dataset | slowest | again | all questions |
+|--:|--:|--:|:--|--:|--:|
+{chr(10).join(rows)}
 """
 
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from ctxctl.importers import registry
-from tests.formats.damage import FIXTURES, captures, each_line_damaged, each_place_damaged, imported, is_lines
+from ctxctl.ingest.declaration import Format
+from tests.formats.damage import (
+    FIXTURES,
+    Damaged,
+    captures,
+    each_line_damaged,
+    each_place_damaged,
+    imported,
+    is_lines,
+)
 
+SOME = 32
+"""Damages of a fixture that are tried in each run; `make slow` tries all."""
 CAPTURES = [pytest.param(path, id=name) for name, path in captures()]
 
 DECIDING: dict[str, set[int]] = {
@@ -28,23 +41,37 @@ DECIDING: dict[str, set[int]] = {
 """Lines that decide what other lines mean, by fixture: without them the others' texts may go."""
 
 
+def damages(path: Path, data: bytes, most: int | None) -> Sequence[Damaged]:
+    """All damages of a capture, or so many of them: others in another capture, in every run the same."""
+    every = list(each_line_damaged(data) if is_lines(data) else each_place_damaged(data))
+    return every if most is None or len(every) <= most else Random(path.name).sample(every, most)
+
+
+def losses(path: Path, data: bytes, importer: Format, some: Sequence[Damaged]) -> list[str]:
+    """The damages by which texts of other lines are lost, or the import fails."""
+    sound = imported(importer, data)
+    texts, lines = set(sound.texts()), is_lines(data)
+    deciding = DECIDING.get(path.relative_to(FIXTURES).as_posix(), set())
+    found = []
+    for damaged in some:
+        try:
+            left = imported(importer, damaged.data)
+        except Exception as error:
+            found.append(f"{damaged.what}: {type(error).__name__}: {error}")
+            continue
+        if lines and not damaged.hurt & deciding:
+            lost = texts - set(left.texts()) - sound.texts_of(damaged.hurt)
+            found += [f"{damaged.what}: other lines' texts are gone: {sorted(lost)[:3]}"] if lost else []
+    return found
+
+
+@pytest.mark.parametrize("most", [SOME, pytest.param(None, marks=pytest.mark.slow)], ids=["some", "every"])
 @pytest.mark.parametrize("path", CAPTURES)
-def test_damage_costs_what_depends_on_the_damaged_line(path: Path) -> None:
+def test_damage_costs_what_depends_on_the_damaged_line(path: Path, most: int | None) -> None:
     data = path.read_bytes()
     importer = registry.of_head(data[: registry.HEAD])
     assert importer is not None, "a fixture of no known format"
-    sound = imported(importer, data)
-    texts = sound.texts()
-    lines = is_lines(data)
-    deciding = DECIDING.get(path.relative_to(FIXTURES).as_posix(), set())
-    for damaged in each_line_damaged(data) if lines else each_place_damaged(data):
-        try:
-            found = imported(importer, damaged.data)
-        except Exception as error:
-            raise AssertionError(f"{damaged.what}: {type(error).__name__}: {error}") from error
-        if lines and not damaged.hurt & deciding:
-            lost = set(texts) - set(found.texts()) - sound.texts_of(damaged.hurt)
-            assert not lost, f"{damaged.what}: other lines' texts are gone: {sorted(lost)[:3]}"
+    assert losses(path, data, importer, damages(path, data, most)) == []
 
 
 @pytest.mark.parametrize("path", CAPTURES)

@@ -15,13 +15,17 @@ What a library does inside of one call is not counted, but for those in Python w
 from __future__ import annotations
 
 import ast
+import marshal
+import os
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 COUNTS: dict[tuple[str, int], int] = {}
 """Work by file and line."""
@@ -206,10 +210,23 @@ class _Counted(ast.NodeTransformer):
 
 
 class _CountingLoader(SourceFileLoader):
+    kept: Path | None = None
+    """Where compiled modules are kept, for other processes of a run; None: nowhere."""
+
     def get_code(self, fullname: str) -> CodeType | None:
-        tree = ast.parse(self.get_data(self.path))
-        tree = ast.fix_missing_locations(_Counted(fullname).visit(tree))
-        return compile(tree, self.path, "exec", dont_inherit=True)
+        source = self.get_data(self.path)
+        # Lines of counters are by module, so its name belongs to it.
+        named = sha256(f"{fullname}\0{self.path}\0".encode() + source).hexdigest()
+        file = self.kept / named if self.kept is not None else None
+        if file is not None and file.exists():
+            return cast("CodeType", marshal.loads(file.read_bytes()))
+        tree = ast.fix_missing_locations(_Counted(fullname).visit(ast.parse(source)))
+        code = compile(tree, self.path, "exec", dont_inherit=True)
+        if file is not None:
+            new = file.with_suffix(f".{os.getpid()}")
+            new.write_bytes(marshal.dumps(code))
+            new.replace(file)
+        return cast("CodeType", code)
 
     def exec_module(self, module: ModuleType) -> None:
         for counter in (hit, made, turns, within, walked, method):
@@ -232,8 +249,12 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-def install(rooms: Sequence[str]) -> None:
-    """From here on, modules of these rooms are imported with counters; none may be imported yet."""
+def install(rooms: Sequence[str], kept: Path | None = None) -> None:
+    """From here on, modules of these rooms are imported with counters; none may be imported yet.
+
+    What was compiled is kept in the folder `kept`, and found there by the next process: a run has several.
+    """
+    _CountingLoader.kept = kept
     early = [name for name in sys.modules if name.startswith("ctxctl.")]
     assert not early, f"imported without counters: {early[:5]}"
     for name in _LIBRARIES:

@@ -6,20 +6,15 @@ each step shows at a hundred steps, whatever it costs beside the rest, and the t
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.scaling.native_inputs import DIMENSIONS
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 N: Final = 12
 _FASTER: Final = 2.7
 """What comes in from 2n to 4n over what does from n to 2n: 2 for n, 2.3 for n log n, 4 for n²."""
@@ -62,36 +57,8 @@ COMMANDS: Final = {
 """By name, what is run; IN is the trace, DIR its directory, OUT a new file."""
 
 Work = dict[str, int]
-Ask = Callable[[str, str, int], dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Run a command on a dimension of a size, under counters."""
-    home = tmp_path_factory.mktemp("home")
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("CTXCTL_", "XDG_"))},
-        "CTXCTL_CONFIG": "off", "CTXCTL_PAGER": "", "COLUMNS": "100", "LINES": "40", "TZ": "UTC",
-        "HOME": str(home),
-    }  # fmt: skip
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "tests.scaling.worker"],
-        cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-
-    def asked(command: str, dimension: str, n: int) -> dict[str, Any]:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        request = {"command": COMMANDS[command], "dimension": dimension, "n": n}
-        print(json.dumps(request), file=worker.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(worker.stdout.readline())
-        return answer
-
-    yield asked
-    worker.stdin.close()
-    worker.wait(30)
+Ask = Callable[[list[str], str, int], dict[str, Any]]
+"""Runs a command on a dimension of a size, under counters (`conftest`)."""
 
 
 def growing(works: list[Work], n: int) -> list[str]:
@@ -107,7 +74,7 @@ def growing(works: list[Work], n: int) -> list[str]:
 
 
 def _holds(ask: Ask, command: str, dimension: str) -> None:
-    answers = [ask(command, dimension, N * times) for times in (1, 2, 4, 8)]
+    answers = [ask(COMMANDS[command], dimension, N * times) for times in (1, 2, 4, 8)]
     assert {answer["code"] for answer in answers} <= {0, 1, 2, 3}, answers[-1]["error"]
     assert growing([answer["work"] for answer in answers], N) == []
 
@@ -145,7 +112,7 @@ def test_a_command_grows_as_a_growing_window_does(ask: Ask, command: str) -> Non
 def test_every_command_grows_as_the_trace_does(ask: Ask, dimension: str) -> None:
     faults = {}
     for command in COMMANDS:
-        answers = [ask(command, dimension, N * times) for times in (1, 2, 4, 8)]
+        answers = [ask(COMMANDS[command], dimension, N * times) for times in (1, 2, 4, 8)]
         codes = {answer["code"] for answer in answers}
         found = growing([answer["work"] for answer in answers], N)
         if found or not codes <= {0, 1, 2, 3}:

@@ -1,5 +1,7 @@
 """Runs commands under counters: asked on stdin, answers on stdout, one line of JSON each.
 
+The argument is a folder in which modules are kept as they were compiled, for the next of these processes.
+
 Every run is a fork of this process, which has imported everything before: so a run costs what the command
 does, and none finds what another has left.  Bounds that are far above the sizes of a test are lowered, so
 that it sees them hold.
@@ -58,7 +60,7 @@ def main() -> None:
     """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    counting.install(ROOMS)
+    counting.install(ROOMS, Path(sys.argv[1]))
     for room in ROOMS:
         module = importlib.import_module(f"ctxctl.{room}")
         for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"ctxctl.{room}."):

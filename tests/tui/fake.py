@@ -34,7 +34,7 @@ from ctxctl.model.vocab import STAGES, STATUSES, UNRECORDED, Status, segment_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED
 from ctxctl.session import Inspector
 from ctxctl.session.calibration import NOTHING
-from ctxctl.session.redaction import RedactionFilter
+from ctxctl.session.redaction import redactor_of
 from ctxctl.session.results import life_of
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
@@ -102,7 +102,7 @@ class FakeInspector:
             target="model",
         )
         self.trace = Trace(Source.from_bytes(name, b""))
-        self.redactor = RedactionFilter(self.trace)
+        self.redactor = redactor_of(self.trace)
         self.calls: list[str] = []
         self.problems = list(problems)
         self.problem_count = len(self.problems)

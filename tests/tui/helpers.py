@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import textual._wait
+from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -72,7 +73,7 @@ class Session:
         return "\n".join(line.rstrip() for line in self.lines) + "\n"
 
 
-def strips(app: CtxApp) -> list[Strip]:
+def strips(app: App[None]) -> list[Strip]:
     """The lines of the screen as they would be sent; the one place that uses Textual's private compositor."""
     return cast("list[Strip]", app.screen._compositor.render_strips())
 

@@ -86,6 +86,10 @@ class Shown:
             await self.pilot.press(key)
             await self.settle()
 
+    async def resize(self, width: int) -> None:
+        await self.pilot.resize_terminal(width, 24)
+        await self.settle()
+
     async def settle(self) -> None:
         for _ in range(500):
             await self.pilot.pause()
@@ -98,9 +102,12 @@ class Shown:
         raise AssertionError("the feed did not come to rest")
 
     @property
+    def lines(self) -> list[str]:
+        return ["".join(part.text for part in strip) for strip in strips(self.app)]
+
+    @property
     def text(self) -> str:
-        lines = ("".join(part.text for part in strip).rstrip() for strip in strips(self.app))  # type: ignore[arg-type]
-        return "\n".join(lines) + "\n"
+        return "\n".join(line.rstrip() for line in self.lines) + "\n"
 
     @property
     def names(self) -> list[str | None]:
@@ -146,6 +153,40 @@ async def test_it_looks_as_it_did(name: str, size: tuple[int, int]) -> None:
     async with shown(() if name == "none" else ROWS, size) as going:
         await going.press(*(names.get(key, key) for key in SCREENS[name]))
         check_golden(f"fleet-{name}-{size[0]}x{size[1]}", going.text)
+
+
+async def test_sessions_are_told_apart_by_titles_or_by_as_much_of_a_path_as_fits() -> None:
+    rows = [
+        session(
+            n,
+            "orchard",
+            "Codex",
+            figures(1, 100, None),
+            path=f"/logs/{n}b48f6b6e{n}/0/full.jsonl",
+            title=title,
+        )
+        for n, title in enumerate((None, None, "Grind the second mirror"))
+    ]
+    async with shown(rows, (120, 40), FleetPick(Wish(by="session"))) as going:
+        assert "b48f6b6e0/0/full.jsonl" in going.text
+        assert "b48f6b6e1/0/full.jsonl" in going.text
+        assert going.text.count("Grind the second") == 1
+        await going.press("G")
+        assert going.text.count("Grind the second") == 2
+        await going.resize(80)
+        assert "Grind the second mirror  opens at 3.2" in going.text
+
+
+async def test_a_size_that_nobody_billed_or_counted_is_no_zero() -> None:
+    rows = [
+        session(n, "p", "Codex", figures(2, sent, None, unbilled=2, filled=0.0))
+        for n, sent in enumerate((0, 9))
+    ]
+    async with shown(rows, (120, 40), FleetPick(Wish(by="session", session_order="sent"))) as going:
+        assert "≈0" not in going.text
+        assert going.names == ["s1", "s0"], "what is not known comes last"
+        await going.press("R")
+        assert going.names == ["s1", "s0"]
 
 
 async def test_groups_go_from_project_to_client_to_week_to_sessions() -> None:

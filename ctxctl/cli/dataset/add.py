@@ -28,7 +28,7 @@ _MANY: Final = 20
 Dirs = Annotated[
     list[str],
     Argument(
-        metavar="DIR...", help="Directories of captures, or captures.", autocompletion=opt.complete_files,
+        metavar="DIR...", help="Captures, or directories of them.", autocompletion=opt.complete_files,
         show_default=False,
     ),
 ]  # fmt: skip
@@ -38,34 +38,43 @@ To = Annotated[
         "--to",
         "--dataset",
         metavar="DATASET",
-        help="The dataset: a folder or URL, made where there is none. Default: as --dataset of fleet ask.",
+        help="The dataset: a folder or URL, created if it does not exist. Default: CTXCTL_FLEET_DATASET, or"
+        " the setting fleet.dataset.",
         autocompletion=opt.complete_files,
     ),
 ]
 Texts = Annotated[
-    bool, Option("--texts", help="In a new dataset: keep the texts of windows too, without secrets.")
+    bool, Option("--texts", help="When creating a dataset: keep texts too, with secrets removed.")
 ]
-NoPaths = Annotated[bool, Option("--no-paths", help="In a new dataset: keep no paths of files and captures.")]
+NoPaths = Annotated[
+    bool, Option("--no-paths", help="When creating a dataset: keep no paths of files and captures.")
+]
 Labels = Annotated[
     list[str] | None,
-    Option("--label", metavar="KEY=VALUE", help="Say this of each session that is read. Repeatable."),
+    Option("--label", metavar="KEY=VALUE", help="Add this label to each session that is read. Repeatable."),
 ]
 Host = Annotated[
     str | None,
-    Option("--host", metavar="NAME", help="What this machine is called; by default a digest of its name."),
+    Option("--host", metavar="NAME", help="Name of this machine. Default: a digest of its host name."),
 ]
 Jobs = Annotated[
-    int | None, Option("--jobs", metavar="N", help="Processes; by default one a core.", min=1, max=256)
+    int | None,
+    Option("--jobs", metavar="N", help="Number of processes. Default: one per core.", min=1, max=256),
 ]
 On = Annotated[
     str | None,
-    Option("--on", metavar="ray[:ADDRESS]", help="Read on a Ray cluster, by default one on this machine."),
+    Option(
+        "--on", metavar="ray[:ADDRESS]", help="Read on a Ray cluster. Default address: one on this machine."
+    ),
 ]
 Again = Annotated[bool, Option("--again", help="Read unchanged captures again.")]
 KeyFile = Annotated[
     str | None,
     Option(
-        "--key-file", metavar="FILE", help="Where the dataset's key is.", autocompletion=opt.complete_files
+        "--key-file",
+        metavar="FILE",
+        help="The file that holds the dataset's key.",
+        autocompletion=opt.complete_files,
     ),
 ]
 
@@ -84,9 +93,10 @@ def add(
     again: Again = False,
     key_file: KeyFile = None,
 ) -> None:
-    """Read captures into a dataset: what is new, and what has changed, which replaces its own rows.
+    """Read new and changed captures into a dataset; a changed one replaces its earlier rows.
 
-    Unchanged captures are not read. Whatever ends this command, nothing is in the dataset twice or in part.
+    Unchanged captures are not read. You can stop the command at any time: a capture is in the dataset once
+    and whole, or not at all.
     """
     from ctxctl.cli.run import begin
     from ctxctl.dataset.add import Comparison, planned

@@ -28,7 +28,7 @@ Name = Annotated[
     str | None,
     Argument(
         metavar="[QUESTION]",
-        help="A question by name. Default: list them.",
+        help="Name of a question. Default: list them.",
         autocompletion=complete_questions,
         show_default=False,
     ),
@@ -37,16 +37,14 @@ Sql = Annotated[
     str | None,
     Option(
         "--sql", metavar="FILE",
-        help="Ask the SELECT in this file instead (- is stdin); tables and views: docs/fleet.md.",
+        help="Run the SELECT in this file instead (- is stdin); docs/fleet.md lists tables and views.",
         autocompletion=opt.complete_files,
     ),
 ]  # fmt: skip
 AsCsv = Annotated[bool, Option("--csv", help="Print the rows as CSV.")]
 Show = Annotated[
     str | None,
-    Option(
-        "--show", metavar="ENGINE", help="Print the question's SQL for duckdb or clickhouse, and ask nothing."
-    ),
+    Option("--show", metavar="ENGINE", help="Only print the question's SQL, for duckdb or clickhouse."),
 ]
 _MOST_SQL = 1 << 20
 
@@ -67,9 +65,9 @@ def ask(
     csv: AsCsv = False,
     show: Show = None,
 ) -> None:
-    """Ask a dataset a question by name, or by SQL of your own. Without a name: list the questions.
+    """Ask a dataset a question, by its name or in your own SQL. Without a name: list the questions.
 
-    Each answer says over how many sessions it is, and how much of what was asked about cannot say.
+    Each answer says how many sessions it covers, and for how much of what it counts the data is missing.
     """
     from ctxctl.cli.run import begin
     from ctxctl.errors import UsageError

@@ -26,7 +26,11 @@ RulesFile = Annotated[
 ]
 EndsAt = Annotated[
     str | None,
-    Option("--until", metavar="WHEN", help="Where the last period ends: a date, or 2d ago. Default: now."),
+    Option(
+        "--until",
+        metavar="WHEN",
+        help="The end of the last period: a date, or 2d for two days ago. Default: now.",
+    ),
 ]
 _MOST = 1 << 20
 
@@ -41,7 +45,7 @@ def check(
     junit: Junit = None,
     github: Github = False,
 ) -> None:
-    """Hold a dataset to rules: bounds on measures and on answers, and no worse than before.
+    """Check a dataset against rules: limits on measures and answers, and no worse than before.
 
     Exit 1 if one fails, or is not known to hold.
     """

@@ -15,14 +15,14 @@ GroupA = Annotated[
     str,
     Argument(
         metavar="A",
-        help="Sessions by NAME=VALUE, month or week, several with commas: client_version=2.1.2, 2026-09,"
+        help="Sessions by NAME=VALUE, month or week; commas combine them: client_version=2.1.2, 2026-09,"
         " 2026-W38.",
         show_default=False,
     ),
 ]
-GroupB = Annotated[str, Argument(metavar="B", help="The sessions to hold beside them, likewise.")]
+GroupB = Annotated[str, Argument(metavar="B", help="The sessions to compare them with, in the same form.")]
 ExitCode = Annotated[
-    bool, Option("--exit-code", help="Exit 1 if a measure is worse in B, beyond its interval.")
+    bool, Option("--exit-code", help="Exit 1 if a measure is worse in B and chance does not explain it.")
 ]
 ALL_ROWS = 10_000_000
 
@@ -42,8 +42,8 @@ def diff(
 ) -> None:
     """Compare two groups of sessions: two versions, two weeks, two prompts.
 
-    For each measure both values, their difference with a 95% interval (sessions drawn anew, with a fixed
-    seed), and Cliff's delta as effect size. Too few sessions are told as that.
+    For each measure: both values, their difference with a 95% interval (bootstrap over sessions, with a fixed
+    seed), and Cliff's delta as the effect size. If there are too few sessions, it says so.
     """
     from ctxctl.cli.dataset.sides import side_of
     from ctxctl.cli.run import begin

@@ -25,35 +25,38 @@ Table = Annotated[
              show_default=False),
 ]  # fmt: skip
 Version = Annotated[
-    int | None, Option("--version", metavar="N", help="As of this commit; by default the newest.", min=0)
+    int | None, Option("--version", metavar="N", help="As of this commit. Default: the newest.", min=0)
 ]
 Grace = Annotated[
     str,
-    Option(
-        "--grace", metavar="TIME", help="Keep what was in use this little ago; 1h by default, 0s: nothing."
-    ),
+    Option("--grace", metavar="TIME", help="Keep files that were in use until this long ago; 0s keeps none."),
 ]
 Session = Annotated[
     list[str] | None,
-    Option("--session", metavar="ID", help="A session's own id, or its key in the dataset. Repeatable."),
+    Option("--session", metavar="ID", help="Id of a session, or its key in the dataset. Repeatable."),
 ]
 Source = Annotated[
     list[str] | None,
-    Option("--source", metavar="PATH", help="A capture's path, or its key in the dataset. Repeatable.",
+    Option("--source", metavar="PATH", help="Path of a capture, or its key in the dataset. Repeatable.",
            autocompletion=opt.complete_files),
 ]  # fmt: skip
 Before = Annotated[
     str | None,
-    Option("--before", metavar="WHEN", help="All sessions that ended before: 90d, or a date. For retention."),
+    Option(
+        "--before",
+        metavar="WHEN",
+        help="All sessions that ended before this: a date, or 90d for 90 days ago.",
+    ),
 ]
 Where = Annotated[
-    str | None, Option("--where", metavar="SQL", help="All sessions for which this holds, of their columns.")
+    str | None,
+    Option("--where", metavar="SQL", help="All sessions that this SQL condition on their columns matches."),
 ]
 
 
 @opt.takes("dataset", opt.PRINTED)
 def status(options: opt.CommonOptions, dataset: places.Dataset = None) -> None:
-    """Say what a dataset is made of: its version, and rows, files and bytes of each table."""
+    """Show the version of a dataset, and the rows, files and bytes of each table."""
     from ctxctl.cli.run import begin
     from ctxctl.dataset.log import sizes
     from ctxctl.dataset.schema import TABLES
@@ -87,7 +90,7 @@ def status(options: opt.CommonOptions, dataset: places.Dataset = None) -> None:
 def files(
     options: opt.CommonOptions, name: Table, version: Version = None, dataset: places.Dataset = None
 ) -> None:
-    """Print the files of a table that count, one a line: for DuckDB, ClickHouse, Spark or Polars."""
+    """Print the files that hold a table, one per line: for DuckDB, ClickHouse, Spark or Polars."""
     from ctxctl.cli.run import begin
     from ctxctl.dataset.schema import TABLES
     from ctxctl.errors import UsageError
@@ -136,9 +139,9 @@ def compact(options: opt.CommonOptions, dataset: places.Dataset = None) -> None:
 
 @opt.takes("dataset", opt.PRINTED)
 def vacuum(options: opt.CommonOptions, grace: Grace = "1h", dataset: places.Dataset = None) -> None:
-    """Remove files that count no more: replaced ones, and those of a command that was ended.
+    """Remove files that the dataset no longer uses: replaced ones, and those left by an interrupted command.
 
-    Whoever reads an older version of the dataset needs them: what was in use an hour ago stays.
+    Programs that still read an older version need these files, so those in use within the last hour stay.
     """
     from datetime import UTC, datetime, timedelta
 
@@ -148,7 +151,7 @@ def vacuum(options: opt.CommonOptions, grace: Grace = "1h", dataset: places.Data
 
     run = begin(options)
     found = _live(dataset, run)
-    with run.out.progress("looking for files that count no more"):
+    with run.out.progress("looking for unused files"):
         done = upkeep.vacuum(found, datetime.now(UTC), timedelta(seconds=_seconds(grace)))
     if run.json:
         run.out.json({
@@ -170,10 +173,10 @@ def forget(
     where: Where = None,
     dataset: places.Dataset = None,
 ) -> None:
-    """Remove sessions from a dataset, and every file that held them, at once.
+    """Remove sessions from a dataset, and every file that held them, immediately.
 
-    What --session, --source and --where name never comes in again. What --before removes is not read again as
-    long as its capture does not change.
+    Sessions removed by --session, --source or --where are never read again. Those removed by --before are
+    read again only if their capture changes.
     """
     from ctxctl.cli.run import begin
     from ctxctl.dataset import upkeep

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 By = Annotated[
     str | None,
-    Option("--by", metavar="WHAT", help="A line for each project, client or week; project by default."),
+    Option("--by", metavar="WHAT", help="Group by project, client or week. Default: project."),
 ]
 _BY = ("project", "client", "week")
 
 
 @opt.takes("dataset by", opt.PAGED, "color")
 def fleet(options: opt.CommonOptions, dataset: place.Dataset = None, by: By = None) -> None:
-    """Show what a dataset of many captures holds: in the UI on a terminal, else a line for each project."""
+    """Show what a dataset of many captures holds: in the UI on a terminal, or one line per project."""
     from ctxctl.cli.picker import at_terminal
     from ctxctl.cli.run import begin
     from ctxctl.errors import UsageError

@@ -31,16 +31,18 @@ Since = Annotated[
         "--since", metavar="WHEN", help="Only sessions that began since then: 2d, 12h, or a date: 2026-11-01."
     ),
 ]
-Until = Annotated[
-    str | None, Option("--until", metavar="WHEN", help="Only sessions that began before then, likewise.")
-]
+Until = Annotated[str | None, Option("--until", metavar="WHEN", help="Only sessions that began before then.")]
 Project = Annotated[str | None, Option("--project", metavar="NAME", help="Only sessions of this project.")]
-Client = Annotated[str | None, Option("--client", metavar="NAME", help="Only sessions of this program.")]
+Client = Annotated[
+    str | None, Option("--client", metavar="NAME", help="Only sessions of this client: Codex, 'Claude Code'.")
+]
 Label = Annotated[str | None, Option("--label", metavar="KEY=VALUE", help="Only sessions with this label.")]
-Limit = Annotated[str | None, Option("--limit", metavar="N", help="Rows at most; 20 by default.")]
+Limit = Annotated[
+    str | None, Option("--limit", metavar="N", help="Print at most this many rows. Default: 20.")
+]
 Params = Annotated[
     list[str] | None,
-    Option("--param", metavar="NAME=VALUE", help="Any parameter of the question. Repeatable."),
+    Option("--param", metavar="NAME=VALUE", help="Set a parameter of the question. Repeatable."),
 ]
 
 

@@ -22,7 +22,7 @@ Where = Annotated[
 ]
 Force = Annotated[bool, Option("--force", help="Replace FILE if it exists.")]
 Sessions = Annotated[
-    int, Option("--sessions", metavar="N", help="Sessions to list, the dearest first; 500 by default.", min=0)
+    int, Option("--sessions", metavar="N", help="How many sessions to list, the most expensive first.", min=0)
 ]
 _ROWS = 10
 """Of each question."""
@@ -41,9 +41,9 @@ def report(
     client: place.Client = None,
     label: place.Label = None,
 ) -> None:
-    """Write one HTML page on a dataset: its overview, the questions with rows, and its sessions.
+    """Write one HTML page about a dataset: an overview, the questions that have answers, and its sessions.
 
-    The page loads nothing and runs nothing; each session has the command that opens it.
+    The page loads nothing and runs nothing. It shows the command that opens each session.
     """
     from ctxctl.cli.output import destination
     from ctxctl.cli.run import begin

@@ -55,9 +55,13 @@ def detect_folder(folder: Folder) -> int:
     if not names:
         return 0
     step = max(1, len(names) // _HEADS)
-    known = [_told(folder, name) for name in names[::step][:_HEADS]]
-    asked = any(score in (detection.BARE, detection.PLAIN, detection.WRAPPED) for score in known)
-    return detection.BARE if asked and all(known) else 0
+    asked = False
+    for name in names[::step][:_HEADS]:
+        score = _told(folder, name)
+        if not score:
+            return 0
+        asked = asked or score in (detection.BARE, detection.PLAIN, detection.WRAPPED)
+    return detection.BARE if asked else 0
 
 
 def _told(folder: Folder, name: str) -> int:

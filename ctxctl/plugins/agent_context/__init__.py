@@ -88,10 +88,13 @@ def detect_folder(folder: Folder) -> int:
     """A directory of records is one capture: refs go from file to file."""
     if not folder.files or len(folder.files) > _MAX_FILES:
         return 0
-    read = [name for name in folder.files if is_read(name)]
-    found = [sure(folder.head(name, 1 << 16)) for name in read[:50]]
-    ours = sum(score >= _CUT_OFF for score in found)
-    return 90 if ours > 1 and 2 * ours > len(found) else 0
+    read = [name for name in folder.files if is_read(name)][:50]
+    ours = 0
+    for left, name in zip(range(len(read), 0, -1), read, strict=True):
+        if 2 * (ours + left) <= len(read):
+            return 0  # most are something else, whatever the others are
+        ours += sure(folder.head(name, 1 << 16)) >= _CUT_OFF
+    return 90 if ours > 1 and 2 * ours > len(read) else 0
 
 
 _ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".md", ".markdown", ".mdx", ".yaml", ".yml", ".txt")

@@ -26,6 +26,6 @@ is opened, and nothing leaves it that was not masked.  The rule:
   numbers, without which nothing could be read, and an id that was one before a secret text named it.
 """
 
-from ctxctl.session.redaction.masking import MASK, RedactionFilter
+from ctxctl.session.redaction.untouched import Redactor, redactor_of
 
-__all__ = ["MASK", "RedactionFilter"]
+__all__ = ["Redactor", "redactor_of"]

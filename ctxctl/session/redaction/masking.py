@@ -1,13 +1,7 @@
-"""Masks what was redacted in whatever a trace gives away: texts, records, JSON.
-
-`trace_redacts` tells whether a trace redacts anything at all: it looks at the bytes, decodes nothing, and
-costs twice a count of the lines.  How far a large file was found to redact nothing is kept beside its index,
-so that opening it takes no longer the larger it is.
-"""
+"""Masks what was redacted in whatever a trace gives away: texts, records, JSON."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -16,17 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from ctxctl.engine.replay.item_table import base_id, version_of
-from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
 from ctxctl.session.redaction.learning import CommonRun, RedactionLearner
+from ctxctl.session.redaction.noticing import file_redacts
 from ctxctl.session.redaction.secrets import LEAST, SPELT, Secrets, Unescaped, apart
-from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.growing import SCRATCH, GrowingTrace
 from ctxctl.trace.reader import Trace
-from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from ctxctl.session.params import Params
@@ -64,8 +56,8 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 class RedactionFilter:
     """What was redacted in one trace, and every text and record of it without that.
 
-    A trace on disk is learnt when the redactor is made, before anything is shown of it: in one look at its
-    bytes where it has no redaction.  A growing one is learnt as it is read.
+    A trace on disk is learnt when the redactor is made, before anything is shown of it.  A growing one is
+    learnt as it is read.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -84,10 +76,9 @@ class RedactionFilter:
         self._held = 0
         self._names: dict[str, str] = {}
         self._records: dict[int, tuple[msgspec.Struct, msgspec.Struct]] = {}
-        if self._live or trace_redacts(trace.source):
-            if not self._live:
-                self._learn()
-            trace.redactor = self
+        if not self._live:
+            self._learn()
+        trace.redactor = self
 
     def __bool__(self) -> bool:
         return bool(self._learnt.hidden) or bool(self._learnt.whole)
@@ -348,68 +339,3 @@ def _fields() -> frozenset[str]:
     from ctxctl.trace.validate import schema_fields
 
     return schema_fields()
-
-
-_CHUNK: Final = 4 << 20
-_OVERLAP: Final = 256
-_LARGE: Final = 16 << 20
-"""Bytes from which on it is worth keeping what was found."""
-_KIND: Final = "unredacted"
-_MOST: Final = 4096
-_EVENT: Final = vocab.REDACTION_APPLIED.encode()
-_STATE: Final = b'"redaction_state"'
-_SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
-
-
-def trace_redacts(source: Source) -> bool:
-    """Whether a trace redacts anything; true also where a text of it only looks as if."""
-    if source.size < _LARGE or source.spooled:
-        return file_redacts(source)
-    known = _known(source)
-    if file_redacts(source, max(0, known - _OVERLAP)):
-        return True
-    if known < source.size:
-        _keep(source)
-    return False
-
-
-def file_redacts(source: Source, at: int = 0) -> bool:
-    """As `trace_redacts`, of what follows a byte."""
-    while data := source.read(at, _CHUNK + _OVERLAP):
-        if _EVENT in data or _says(data):
-            return True
-        if len(data) <= _CHUNK:
-            break
-        at = max(at + _CHUNK, source.data_from(at + _CHUNK) - _OVERLAP)  # over a hole of a sparse file
-    return False
-
-
-def _says(data: bytes) -> bool:
-    at = data.find(_STATE)
-    while at >= 0:
-        at += len(_STATE)
-        if _SAYS.match(data, at):
-            return True
-        at = data.find(_STATE, at)
-    return False
-
-
-def _known(source: Source) -> int:
-    """Bytes from the start of a file that were looked through before without finding anything."""
-    path = cache_file(source, _KIND)
-    if path is None:
-        return 0
-    try:
-        with open_own(path) as file:
-            noted = json.loads(file.read(_MOST))
-        covered = noted["covered"]
-        return covered if isinstance(covered, int) and same_file(noted["file"], source, covered) else 0
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
-
-
-def _keep(source: Source) -> None:
-    path = cache_file(source, _KIND)
-    if path is not None:
-        noted = {"covered": source.size, "file": fingerprint_of(source, source.size)}
-        replace_file(path, json.dumps(noted).encode())

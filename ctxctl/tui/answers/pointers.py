@@ -23,7 +23,7 @@ from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 from ctxctl.tui.screens.turns.requests import Marked, MarksRequest
 from ctxctl.tui.thread_names import ThreadNames, named_by
 from ctxctl.tui.versions import without_digests
-from ctxctl.wording import dollars, given_share, number, plural, signed
+from ctxctl.wording import AT_LEAST, dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
     from ctxctl.lint.run import LintResult
@@ -177,8 +177,13 @@ def blame_lines(found: Blame, only: str = "", names: ItemNames = NAMELESS) -> It
     yield from _sums("besides", (totals.stale, totals.duplicate))
     yield Line("")
     window = found.step.window
-    yield Line(f"{plural(len(found.blocks), 'block')}, {plural(window.recorded, 'token')} recorded")
-    if found.evidence is not None:
+    silent = sum(block.placement.method == "uncounted" for block in found.blocks)
+    held = f"{plural(window.recorded, 'token')} recorded" if silent < len(found.blocks) else "size not known"
+    more = f", {number(silent)} uncounted" if 0 < silent < len(found.blocks) else ""
+    yield Line(f"{plural(len(found.blocks), 'block')}, {held}{more}")
+    if found.evidence is not None and found.evidence < 0:
+        yield Line(f"{plural(-found.evidence, 'token')} more than was billed")
+    elif found.evidence is not None:
         yield Line(
             f"{signed(found.evidence)} tokens were billed that no block holds: overhead, separators, the rest"
         )
@@ -213,8 +218,15 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
     yield Line(title, "@")
     for total in shown:
         name = "(none given)" if total.name is None else total.name[:_LONG]
-        text = f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}"
+        text = f"{'':8} {_sum(total):>8}  {name}, {plural(total.blocks, 'block')}"
         yield Line(text, hang=_SIZED)
+
+
+def _sum(total: Total) -> str:
+    """The tokens of a group; what was not counted adds nothing, so that they are at least these."""
+    if total.uncounted == total.blocks:
+        return "?"
+    return f"{AT_LEAST * bool(total.uncounted)}{number(total.tokens)}"
 
 
 def finding_lines(

@@ -257,8 +257,11 @@ class Painted(Widget, inherit_bindings=True):
         if missing:
             filters = self.app.get_line_filters()
             background = self.behind
+            if self._base is None:
+                self._base = self.rich_style
             for y in missing:
-                line = self.render_line(y).adjust_cell_length(width, Style.null())  # filters want a style
+                # Where room is kept for a scroll bar that is not there, the ground goes on.
+                line = self.render_line(y).adjust_cell_length(width, self._base)
                 for filter_ in filters:
                     line = line.apply_filter(filter_, background)
                 found[y] = line

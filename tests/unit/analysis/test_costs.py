@@ -32,8 +32,8 @@ def usage(tokens: int, model: str = "mine", cached: int = 0, written: int = 0, o
     return event("ctxctl.usage.reported", {"model": model, "input_tokens": tokens, **told})
 
 
-def spend(path: Path, by: str = "item") -> tuple[Costs, list]:  # type: ignore[type-arg]
-    with Inspector.open(path) as inspector:
+def spend(path: Path, by: str = "item", calibration: str = "none") -> tuple[Costs, list]:  # type: ignore[type-arg]
+    with Inspector.open(path, calibration=calibration) as inspector:
         costs = Costs(RateBook(OWN), lambda p: getattr(p, by))
         return costs, list(step_costs(inspector, costs))
 
@@ -74,6 +74,76 @@ def test_by_hand(tmp_path: Path) -> None:
     assert spent["b"] == Decimal(40) / 1_000_000
     assert sum(spent.values()) == costs.billed.context
     assert costs.breaks == 0
+
+
+def test_where_more_is_counted_than_billed_each_item_gets_its_share(tmp_path: Path) -> None:
+    """12 + 4 + 4 tokens are counted and 10 billed, 6 of them read: half a token each, the last ones too."""
+    path = tmp_path / "t.jsonl"
+    texts = {
+        "a": "one two three four five six seven eight nine ten eleven twelve",
+        "b": "red green blue black",
+    }
+    held = [*(item(name, text) for name, text in texts.items()), item("c", "up down left right")]
+    path.write_bytes(
+        lines(at("1", "1", *held, assembly("w1", ["a", "b", "c"]), inject("w1"), usage(10, cached=6)))
+    )
+    costs, _ = spend(path)
+    spent = {s.name: (s.tokens, s.money) for s in costs.spent()}
+    millionth = Decimal(1) / 1_000_000
+    assert spent == {"a": (12, 6 * millionth), "b": (4, 20 * millionth), "c": (4, 20 * millionth)}
+    assert sum(money for _, money in spent.values()) == costs.billed.context
+
+
+def test_what_nobody_billed_and_nothing_tells_the_size_of_is_not_priced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request before the first bill of its thread may hold anything; one after it has an expected size."""
+    path = tmp_path / "t.jsonl"
+    unbilled = event("ctxctl.usage.reported", {"model": "gpt-5"})
+    steps = [
+        [item("a", "one two three four"), assembly("w1", ["a"]), inject("w1"), unbilled],
+        [assembly("w2", ["a"]), inject("w2"), usage(1000, model="gpt-5")],
+        [assembly("w3", ["a"]), inject("w3"), unbilled],
+    ]
+    path.write_bytes(lines([e for n, events in enumerate(steps, 1) for e in at("1", str(n), *events)]))
+    costs, (first, billed, last) = spend(path, calibration="shipped")
+    assert (first.is_sized, billed.is_sized, last.is_sized) == (False, True, True)
+    assert (costs.steps, costs.unreported, costs.unsized, costs.unsized_tokens) == (3, 2, 1, 4)
+    assert costs.at_least
+    assert costs.sent_tokens.context == 2000
+    assert costs.sent == billed.sent.plus(last.sent)
+    run(["cost", "--json", str(path)])
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    each = [line["sent"] is None for line in told if line["type"] == "step_cost"]
+    assert each == [True, False, False]
+    assert told[-1]["unsized_steps"] == 1
+    assert told[-1]["lower_bound"] is True
+    run(["cost", str(path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 request without a bill at the expected size" in said
+    assert "not known what 1 request cost: no bill tells how much was sent besides the 4 tokens" in said
+    run(["replay", "--plain", str(path)])
+    assert "of unknown size" in capsys.readouterr().out
+
+
+def test_a_session_without_bills_has_no_cost_in_lists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.jsonl"
+    unbilled = event("ctxctl.usage.reported", {"model": "gpt-5"})
+    held = [item("a", "one two three four"), assembly("w1", ["a"]), inject("w1"), unbilled]
+    path.write_bytes(lines(at("1", "1", *held)))
+    run(["replay", "--plain", str(path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "cost not known: no bill tells how much was sent besides the recorded content" in said
+    assert "$" not in said
+    run(["cost", "--json", str(path)])
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["sent"], told["sent_tokens"], told["unsized_steps"]) == (None, None, 1)
+    assert told["counted"]["total"] == "0.000005"
+    run(["cost", "--by", "session", str(path)])
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("t.jsonl"))
+    assert row[-5:] == ["1", "≥4", "-", "-", "-"]
 
 
 def test_a_broken_prefix_costs_what_it_could_have_been_read_for(tmp_path: Path) -> None:

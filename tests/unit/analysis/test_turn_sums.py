@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 
+from ctxctl.analysis.costs import cost_of
 from ctxctl.analysis.turn_sums import TurnSums
 from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector
@@ -49,7 +50,10 @@ def adds_up(path: Path) -> None:
             if (s.session, s.thread, s.turn) == (row.session, row.thread, row.turn)
         )
     assert sum(row.cost for row in rows) == sums.costs.sent.total
-    assert sum(row.unpriced for row in rows) == sum(sums.costs.unpriced.values())
+    costs = [cost_of(step, RateBook()) for step in steps]
+    assert sum(row.unpriced for row in rows) == sum(not c.is_sized or c.sent is None for c in costs)
+    assert sum(sums.costs.unpriced.values()) == sum(c.sent is None for c in costs)
+    assert sums.costs.unsized == sum(not c.is_sized for c in costs)
     assert sum(row.misses for row in rows) == sums.costs.misses.whole.number
     for row in rows:
         for one in row.compactions:

@@ -142,7 +142,7 @@ def test_money_is_worked_out_anew(capture: Path) -> None:
         assert supposed_outcomes(inspector, why, models).links[: len(dear)] == tuple(dear)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 30), faults=st.lists(st.sampled_from(FAULTS), min_size=1, max_size=3))
 def test_what_is_damaged_is_made_again(
     tmp_path_factory: pytest.TempPathFactory, seed: int, faults: list[Callable[[Path, random.Random], None]]

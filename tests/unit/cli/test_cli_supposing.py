@@ -17,6 +17,7 @@ import pytest
 from ctxctl.cli import whatif_options
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
+from tests.oracle import build
 
 ROOT = Path(__file__).parents[3]
 TRACE = str(ROOT / "traces" / "coding-agent.jsonl")
@@ -212,3 +213,17 @@ def test_hostile_names_are_shown_and_do_nothing(ctxctl: Run, tmp_path: Path) -> 
     for arguments in (["--compare", "--drop", "\x1b[31mred"], ["--plain", "--drop", "kind:nope"]):
         _, out, err = ctxctl("replay", str(trace), *arguments)
         assert not set(out + err) & set("\x1b\x07\u202e")
+
+
+def test_of_sizes_that_nobody_counted_nothing_is_told_to_fit(ctxctl: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    events = build.at("t1", "s1", build.item("a"), build.item("b"), build.assembly("x", ["a", "b"]))
+    path.write_bytes(build.lines(events))
+    code, out, _ = ctxctl("replay", str(path), "--compare", "--window", "20k", "--calibration", "none")
+    told = " ".join(out.split())
+    assert code == 0
+    assert "recorded 1 request of unknown size" in told
+    assert "difference not known" in told
+    assert told.count("what was sent is not known, so it cannot be told") == 2
+    assert "no step is over" not in told
+    assert "$0.0000" not in told

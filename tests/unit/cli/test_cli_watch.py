@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance import runs
+
 ROOT = Path(__file__).parent.parent.parent.parent
 COMMAND = [sys.executable, "-m", "ctxctl"]
 
@@ -24,11 +26,10 @@ ROLLOUT = (ROOT / "fixtures" / "codex" / "rollout.jsonl").read_bytes()
 CAPTURE = (ROOT / "fixtures" / "claude_code" / "session.jsonl").read_bytes()
 
 
-def ctxctl(*arguments: str, **given: object) -> subprocess.CompletedProcess[bytes]:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [*COMMAND, *arguments], env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=120, **given
-    )  # type: ignore[call-overload,no-any-return]
+def ctxctl(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """A command in a process of its own, to its end."""
+    done = runs.ctxctl(*arguments)
+    return subprocess.CompletedProcess(arguments, done.code, done.stdout, done.stderr)
 
 
 @contextmanager

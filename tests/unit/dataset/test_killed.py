@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,9 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-def _command(logs: Path, to: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    arguments = ["fleet", "add", str(logs), "--to", str(to), "--jobs", "1", "--host", "here"]
+def _command(logs: Path | Sequence[Path], to: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    places = [str(one) for one in ([logs] if isinstance(logs, Path) else logs)]
+    arguments = ["fleet", "add", *places, "--to", str(to), "--jobs", "1", "--host", "here"]
     return subprocess.Popen(
         [sys.executable, "-c", _ADD, *arguments], env=environment,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -107,3 +109,33 @@ def _check(logs: Path, to: Path, fresh: Path, environment: dict[str, str]) -> No
     again = _command(logs, fresh, {**environment, "CTXCTL_FLEET_KEY": key.strip()})
     assert again.wait() == 0
     assert rows_in(live(str(to))) == rows_in(live(str(fresh)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_writers_at_once_come_to_what_they_do_one_after_the_other(tmp_path: Path) -> None:
+    """Two commands make one dataset at the same time, of folders that overlap, and then change it so."""
+    logs = tmp_path / "logs"
+    for number in range(30):
+        write(logs / f"p{number % 3}" / f"s-{number}.jsonl", session(number, 2 + number % 3))
+    one, other = [logs / "p0", logs / "p1"], [logs / "p1", logs / "p2"]
+    folders = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CACHE", "CONFIG", "STATE")}
+    environment = {**os.environ, **folders, "PYTHONPATH": str(ROOT), "CTXCTL_CONFIG": "off"}
+    environment["CTXCTL_FLEET_KEY"] = "5a" * 32
+    both, after = tmp_path / "both", tmp_path / "after"
+    for turn in range(3):
+        for number in range(10 * turn, 30, 7) if turn else ():
+            write(logs / f"p{number % 3}" / f"s-{number}.jsonl", session(number, 5 + turn))
+        running = [_command(some, both, environment) for some in (one, other)]
+        assert [process.wait() for process in running] == [0, 0], [_said(process) for process in running]
+        for some in (one, other):
+            assert _command(some, after, environment).wait() == 0
+        found = rows_in(live(str(both)))
+        assert found == rows_in(live(str(after)))
+        assert len(found["sources"]) == 30
+        assert all(len(rows) == len(set(rows)) for rows in found.values())
+    assert live(str(both)).version > 6  # both of them have committed, several times
+
+
+def _said(process: subprocess.Popen[bytes]) -> str:
+    return process.stderr.read().decode() if process.stderr else ""

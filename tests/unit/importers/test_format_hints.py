@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.importers import registry
-from ctxctl.importers.table import TABLE, HeadWords
+from ctxctl.importers.table import TABLE, Entry, HeadWords
 from ctxctl.ingest import database
 from ctxctl.ingest.outline import outline
 from ctxctl.trace.source import open_source
@@ -75,6 +80,45 @@ def test_no_format_that_accepts_a_capture_is_passed_over(folder: str) -> None:
     assert not missed, (
         "the hints in ctxctl/importers/table.py pass these over; each must stand in every such file"
     )
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.name)
+def test_no_detector_can_be_surer_than_the_table_says(entry: Entry) -> None:
+    made = registry.by_name(entry.name)
+    scores = [n for n in _numbers(inspect.unwrap(made.detect), set()) if 50 <= n <= 100]
+    assert scores, "its scores stand somewhere else"
+    assert max(scores) <= entry.most
+
+
+def _numbers(function: Any, seen: set[Any]) -> set[int]:
+    """The whole numbers that a function can come by: those in its source, and in what of ours it names."""
+    if function in seen:
+        return set()
+    seen.add(function)
+    found: set[int] = set()
+    module = sys.modules[function.__module__]
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        named: Any = None
+        if isinstance(node, ast.Constant):
+            named = node.value
+        elif isinstance(node, ast.Name):
+            named = getattr(module, node.id, None)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            named = getattr(getattr(module, node.value.id, None), node.attr, None)
+        if inspect.isfunction(named) and named.__module__.startswith("ctxctl"):
+            found |= _numbers(named, seen)
+        for one in named if isinstance(named, tuple) else (named,):
+            if type(one) is int:
+                found.add(one)
+    return found
+
+
+@pytest.mark.parametrize("likely", [None, *sorted(entry.name for entry in TABLE)])
+def test_what_is_likely_makes_no_difference(likely: str | None) -> None:
+    for path in files()[::7]:
+        head = path.read_bytes()[: 1 << 16]
+        plain, asked = registry.of_head(head), registry.of_head(head, likely)
+        assert asked is plain, path
 
 
 def test_names_are_those_of_the_declarations() -> None:

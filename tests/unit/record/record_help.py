@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.trace.validate import validate_event
+from tests.acceptance import runs
 
 ROOT = Path(__file__).resolve().parents[3]
 SECRET = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
@@ -39,9 +40,9 @@ def types(path: Path) -> list[str]:
 
 
 def ctxctl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    command = [sys.executable, "-m", "ctxctl", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    """Run the command line, in a process of its own."""
+    done = runs.ctxctl(*arguments, mannered=False)
+    return subprocess.CompletedProcess(arguments, done.code, done.out, done.err)
 
 
 def replayed(path: Path, *more: str) -> list[dict[str, Any]]:

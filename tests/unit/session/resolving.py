@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from random import Random
 
 from ctxctl.analysis.blame import blame_frame
 from ctxctl.analysis.by_name import copies_by_name, life_by_name
 from ctxctl.analysis.why.answer import explain_item
 from ctxctl.errors import UsageError
+from ctxctl.model.blame import Blame
 from ctxctl.session import Inspector
 from ctxctl.session.inventory import Inventory
 
@@ -27,7 +29,13 @@ def _why(inspector: Inspector, last: int, name: str) -> str:
 
 
 def _blame(inspector: Inspector, last: int, name: str) -> str:
-    return copies_by_name(inspector, blame_frame(inspector, last), name)[0]
+    return copies_by_name(inspector, _blamed(inspector, last), name)[0]
+
+
+@lru_cache(maxsize=1)
+def _blamed(inspector: Inspector, last: int) -> Blame:
+    """The same for every name."""
+    return blame_frame(inspector, last)
 
 
 def _drop(inspector: Inspector, _last: int, name: str) -> str:

@@ -196,12 +196,12 @@ def test_runs_of_words_are_joined() -> None:
 def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctxctl.session.redaction import masking
+    from ctxctl.session.redaction import noticing
     from ctxctl.trace.source import Source, open_source
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(masking, "_LARGE", 1000)
+    monkeypatch.setattr(noticing, "_LARGE", 1000)
     path = tmp_path / "t.jsonl"
     path.write_bytes(lines([item(f"i{n}", "x" * 500) for n in range(400)]))
     size = path.stat().st_size
@@ -218,7 +218,7 @@ def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
 
         with open_source(path) as source, monkeypatch.context() as patched:
             patched.setattr(Source, "read", counting)
-            return masking.trace_redacts(source), asked
+            return noticing.trace_redacts(source), asked
 
     first, again = read(), read()
     assert (first[0], again[0]) == (False, False)

@@ -73,7 +73,7 @@ function headLine() {
   if (priced(cost)) {
     const money = cost.doubted?.requests ? cost.doubted.believed : cost.billed;
     const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}${dollars(money.total)} billed` : null;
-    facts_.push(billed ?? `${dollars(cost.sent.total)} in all`);
+    facts_.push(billed ?? (cost.sent ? `${cost.unsized_steps ? '≥ ' : ''}${dollars(cost.sent.total)} in all` : 'cost not known'));
   }
   clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40),
     ' · tokens ', say(header.calibration?.method ?? header.encoding, 60),

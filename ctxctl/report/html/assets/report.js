@@ -43,6 +43,7 @@ function costsPage() {
     ['priced as', cost.doubted?.requests ? `≈${known ? summed(cost.doubted.believed) : 'not priced'}; ${tokensOf(cost.doubted.believed_tokens)}` : null],
     ['in doubt', Object.entries(cost.doubted?.parts ?? {}).map(([part, told]) => el('div', {},
       `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
+    ['not known', cost.unsized_steps ? `what ${plural(cost.unsized_steps, 'request')} cost: no bill tells how much was sent besides what is recorded` : null],
     ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `${dollars(cost.cache_breaks)}, derived` : null],
     ['cache misses', Object.entries(cost.cache_misses.by_cause).map(([cause, sum]) =>

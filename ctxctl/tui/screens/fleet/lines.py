@@ -16,7 +16,7 @@ from ctxctl.report.session_figures import (
     figure_words,
 )
 from ctxctl.report.session_list import tail
-from ctxctl.text import cells, pad, preview, visible
+from ctxctl.text import cells, clip, pad, preview, visible
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.fleet.state import Arranged, Matter, Wish, by_client
 from ctxctl.tui.series import size_bar
@@ -37,6 +37,11 @@ _BRIEF: Final = {"compactions": ("compact.", 8), "began": ("began", 10)}
 _NAME: Final = 18
 _NAME_MOST: Final = 40
 _BAR: Final = 24
+_CLIENT: Final = 20
+_TITLE: Final = 24
+"""Cells of a session's title: without it, only figures tell sessions of one project apart."""
+_TITLED: Final = 100
+"""Cells of a list from which on that is kept free, and columns go before it."""
 
 
 class Shape(NamedTuple):
@@ -49,7 +54,7 @@ class Shape(NamedTuple):
     columns: tuple[tuple[str, str, int], ...]
     """Name, title and cells of the others."""
     rest: int
-    """Cells of what comes last: a bar of a group, the path of a session; 0: left out."""
+    """Cells of what comes last: a bar of a group, the title or path of a session; 0: left out."""
 
 
 def shape(wish: Wish, width: int) -> Shape:
@@ -61,7 +66,8 @@ def shape(wish: Wish, width: int) -> Shape:
     if wish.sorted_by in shown:
         title, size = shown[wish.sorted_by]
         shown[wish.sorted_by] = (title, max(size, cells(title) + 2))
-    while len(shown) > 1 and _NAME + sum(size + 1 for _, size in shown.values()) > width:
+    free = _TITLE + 2 if wish.flat and width >= _TITLED else 0
+    while len(shown) > 1 and _NAME + free + sum(size + 1 for _, size in shown.values()) > width:
         least = min(shown, key=lambda name: _RANKS[name] + 10 * (name == wish.sorted_by))
         del shown[least]
     room = width - sum(size + 1 for _, size in shown.values())
@@ -69,8 +75,8 @@ def shape(wish: Wish, width: int) -> Shape:
         name = max(min(room, _NAME_MOST), 0)
         rest = min(room - name - 2, _BAR)
         return Shape(name, 0, _listed(shown), rest if rest >= 6 else 0)
-    name = max(min(room // 3 if room >= 60 else room, 28), 0)
-    client = 20 if room - name >= 24 and not by_client(wish) else 0
+    name = max(min(room - free, 28), 0)
+    client = _CLIENT if room - name >= _CLIENT + _TITLE + 4 and not by_client(wish) else 0
     rest = room - name - (client + 2 if client else 0) - 2
     return Shape(name, client, _listed(shown), rest if rest >= 10 else 0)
 
@@ -121,7 +127,7 @@ def heading(view: Arranged, width: int) -> Parts:
     for name, text, size in made.columns:
         columns += [Column("", "", 1), Column(*title(name, text), size, right=True)]
     if made.rest:
-        columns += [Column("", "", 2), Column("capture" if wish.flat else "", "muted", made.rest)]
+        columns += [Column("", "", 2), Column("session" if wish.flat else "", "muted", made.rest)]
     return laid_out(columns, width)
 
 
@@ -173,7 +179,7 @@ def _session(row: SessionRow, wish: Wish, width: int) -> Parts:
         parts += [("  ", ""), (pad(client(row), made.client), "muted")]
     parts += _figures(words, made)
     if made.rest:
-        told = preview(row.title, 200) if row.title else tail(visible(row.path or ""), made.rest)
+        told = preview(row.title, 200) if row.title else tail(visible(row.path or ""), made.rest, names=False)
         parts += [("  ", ""), (pad(told, made.rest), "muted")]
     return parts
 
@@ -204,9 +210,10 @@ def foot(view: Arranged, front: Group | SessionRow | None, matter: Matter | None
     if front is None:
         return [spread([], [], width), spread([], [], width)]
     path = "its path is not kept" if front.path is None else tail(visible(front.path), max(width - 2, 0))
+    opens = "" if matter is None else f"opens at {matter.address}: {matter.why}"
     said = [
-        Piece(one_line(front.title or ""), "", 3),
-        Piece(f"opens at {matter.address}: {matter.why}" if matter is not None else "", "", 9),
+        Piece(clip(one_line(front.title or ""), max(width - cells(opens) - 4, 0)), "", 8),
+        Piece(opens, "", 9),
         Piece(f"{plural(front.turns, 'turn')}" if front.turns else "", "muted", 4),
         Piece(front.model or "", "muted", 5),
         Piece(f"branch {front.branch}" if front.branch else "", "muted", 2),

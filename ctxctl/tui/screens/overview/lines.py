@@ -36,6 +36,7 @@ from ctxctl.wording import (
     APPROXIMATE,
     BREAK,
     COMPACTION,
+    NOT_KNOWN,
     SIGNS,
     WARNING,
     number,
@@ -201,8 +202,8 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
         Piece(_peak(most) if threads else "", "strong", 10),
         Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
-        Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
-        Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
+        Piece(f"{signed(sum(t.new for t in threads))} new" if most.used else "", "new", 8),
+        Piece(f"{number(-sum(t.freed for t in threads))} freed" if most.used else "", "freed", 8),
         *_turns_with(COMPACTION, sum(t.compactions for t in threads), "compactions", 6),
         *_turns_with(BREAK, sum(t.breaks for t in threads), "cache breaks or misses", 5),
         *_turns_with("!", sum(t.warnings for t in threads), "warnings", 7),
@@ -216,10 +217,13 @@ def _turns_with(sign: str, turns: int, what: str, rank: int) -> list[Piece]:
     return [Piece(f"{sign} {plural(turns, 'turn')} with {what}", "", rank)] if turns else []
 
 
+_UNSAID: Final = "what was sent is not known"
+
+
 def _peak(most: Figures) -> str:
     """The most that was sent; where nothing was counted and nothing billed, that it is not known."""
     if not most.used:
-        return "what was sent is not known"
+        return _UNSAID
     done = "recorded" if most.method == "recorded" else "sent"
     return f"peak {amount(most.used, most.method, content=False)} {done}"
 
@@ -286,10 +290,11 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         (f"{BREAK} missed {number(entry.missed)}", entry.missed > 0),
         (f"{SIGNS['omitted']} {entry.omitted} omitted", entry.omitted > 0),
     ]
+    known = entry.used or entry.method != "recorded"
     return [
-        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}", "", 9),
+        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}" if known else _UNSAID, "", 9),
         Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
-        Piece(f"{signed(entry.new)} new", "new", 7),
+        Piece(f"{signed(entry.new)} new" if known else "", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
         *(Piece(words, "warning", 8) for words, applies in signs if applies),
     ]
@@ -331,11 +336,12 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
     """The line of a thread: its name below what set it off, and its sums."""
     thread, depth = view.threads[line]
     paid = state.costs.sum(thread.name, thread.steps)
+    most = thread.series.over(0, len(thread.turns))
     figures = {
         "turns": number(len(thread.turns)),
         "steps": number(thread.steps),
-        "peak": _most(thread.series.over(0, len(thread.turns)), thread.reported is not None, brief=True),
-        "new": signed(thread.new, brief=True),
+        "peak": _most(most, thread.reported is not None, brief=True) if most.used else NOT_KNOWN,
+        "new": signed(thread.new, brief=True) if most.used else NOT_KNOWN,
         "freed": short(-thread.freed) if thread.freed else "·",
         COMPACTION: str(thread.compactions or "·"),
         BREAK: str(thread.breaks or "·"),
@@ -355,7 +361,7 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
     for column, size, least in _COLUMNS:
         if width >= least:
             text = figures[column]
-            style = "muted" if text == "·" else styles.get(column, "")
+            style = "muted" if text in ("·", NOT_KNOWN) else styles.get(column, "")
             columns.append(Column(text, style, size, right=True))
     if width >= 90:
         columns += [Column("", "", 2), Column(one_line(_models(thread)), "muted", _model_room(width))]

@@ -271,7 +271,10 @@ def _extras(state: State, width: int) -> dict[str, int]:
     A column that would be empty gives its room to words.
     """
     tree, left = state.list.turns.tree, width - _PLAIN
-    empty = {"freed": not tree.freed, "cost": not state.costs.is_priced}
+    unsized = not state.list.turns.peak
+    empty = {
+        "new": unsized, "sent": unsized, "freed": not tree.freed, "cost": not state.costs.is_priced,
+    }  # fmt: skip
     found = {}
     for name, size, words in _EXTRAS:
         if not empty.get(name) and (not words or left - size >= words):

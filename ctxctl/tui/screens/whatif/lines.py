@@ -186,13 +186,13 @@ def _cut(parts: Parts, width: int) -> Parts:
 
 def _total(view: View, width: int, *, simulated: bool) -> Parts:
     totals = view.simulated if simulated else view.recorded
-    brief = width < TWO
+    brief, known = width < TWO, totals.is_known(simulated=simulated)
     label = "simulated" if simulated else _recorded_label(view)
     left = [
         Piece(("s " if simulated else "  ") + pad(label, 9), "warning" if simulated else "strong", 10),
         Piece(*_verdict(view, simulated=simulated, brief=brief), 9),
         Piece("" if simulated or view.policy != "recorded" else _more(totals.worst), "", 8),
-        Piece(_peak(totals.peak, simulated=simulated), "", 6),
+        Piece(_peak(totals.peak, simulated=simulated) if known else "", "", 6),
     ]
     for name in ("omitted", "truncated"):
         if sum(getattr(side, name) for side in (view.recorded, view.simulated)):
@@ -201,7 +201,8 @@ def _total(view: View, width: int, *, simulated: bool) -> Parts:
         left.append(Piece(plural(totals.compactions, "compaction"), "", 5))
     if totals.cost:
         left.append(Piece(f"context {AT_LEAST if totals.unpriced else ''}{dollars(totals.cost)}", "", 5))
-    left.append(Piece(f"cacheable {short(totals.prefix)}", "", 4))
+    if known:
+        left.append(Piece(f"cacheable {short(totals.prefix)}", "", 4))
     left.append(Piece(" + ".join(sorted(totals.by_method)), "hint", 3))
     return spread(left, [], width)
 
@@ -217,6 +218,9 @@ def _verdict(view: View, *, simulated: bool, brief: bool) -> tuple[str, str]:
         return ("no step yet" if view.phase == "running" else "no step", "hint")
     first = totals.first_over
     if first is None:
+        if not totals.is_known(simulated=simulated):
+            said = "what was sent is not known"
+            return said if brief else f"{said}, so it cannot be told what fits", "warning"
         if totals.unknown == totals.steps:
             return (
                 "no limit known" if brief else "no limit is known, so it cannot be told what fits",
@@ -380,7 +384,7 @@ def _tail(turn: TurnPair, first: bool) -> str:
 
 def _cost(side: TurnSide) -> str:
     """US dollars for the contexts of a turn, where a price is known."""
-    if side.unpriced and not side.cost:
+    if not side.cost and (side.unpriced or not side.is_known):
         return _UNKNOWN
     return f"{AT_LEAST * bool(side.unpriced)}{dollars(side.cost, bare=True)}"
 
@@ -389,9 +393,9 @@ def _number(side: TurnSide, name: str, width: int) -> Column:
     if name == "cost":
         return Column(_cost(side), "", _size(name, width), right=True)
     value = {
-        "sent": side.used,
-        "free": side.free,
-        "over": side.over,
+        "sent": side.used if side.is_known else None,
+        "free": side.free if side.is_known else None,
+        "over": side.over if side.is_known else None,
         "omit": side.omitted,
         "cut": side.truncated,
         "comp": side.compactions,
@@ -422,7 +426,8 @@ _TEXT: Final = ("sent", "free", "over", "omitted", "cut", "compacted", "cache", 
 
 
 def _sides(side: TurnSide) -> str:
-    numbers = (side.used, side.free, side.over, side.omitted, side.truncated, side.compactions, side.prefix)
+    sizes = (side.used, side.free, side.over) if side.is_known else (None, None, None)
+    numbers = (*sizes, side.omitted, side.truncated, side.compactions, side.prefix)
     texts = [*(_UNKNOWN if n is None else str(n) for n in numbers), _cost(side)]
     return " ".join(f"{text:>9}" for text in texts)
 
