@@ -48,6 +48,7 @@ _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS) | {
 }  # fmt: skip
 _DATA: Final = b'"data":'
 _STUB: Final = b'"data":0}'
+_SPACES: Final = b" \t\n\r\x0b\x0c"
 _ASSEMBLY_FIELDS: Final = tuple(name for name in AssemblyWire.__struct_fields__ if name != "ordered_blocks")
 _ASSEMBLED: Final = attrgetter(*_ASSEMBLY_FIELDS)
 
@@ -328,10 +329,8 @@ class Decoder:
             item = self._items.build(key, raw, self._line, self._offset)
         if item is not None and text is self._line and self._items.memos.items.young.get(key) is item:
             at = text.find(_DATA)
-            tail = text[at:]
-            body = tail[len(_DATA) :].strip()
-            if at >= 0 and body.endswith(b"}") and body[:-1].rstrip() == raw:
-                self._memos.items.put(xxhash.xxh3_128_digest(tail, SEED), item)
+            if at >= 0 and _ends_with(text, at + len(_DATA), raw):
+                self._memos.items.put(xxhash.xxh3_128_digest(memoryview(text)[at:], SEED), item)
         return item
 
     def _assembly(self, raw: bytes) -> Record | None:
@@ -393,6 +392,18 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return migrate.upgrade_event(value) if isinstance(value, dict) else None
+
+
+def _ends_with(text: bytes, at: int, raw: bytes) -> bool:
+    """Whether from `at` on there is nothing but `raw` and the end of the object around it; copies neither."""
+    end = len(text.rstrip()) - 1
+    if text[end : end + 1] != b"}":
+        return False
+    while at < end and text[at] in _SPACES:
+        at += 1
+    while at < end and text[end - 1] in _SPACES:
+        end -= 1
+    return end - at == len(raw) and text.startswith(raw, at)
 
 
 def _well_formed(body: bytes) -> bool:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Protocol
 
+import msgspec
 import xxhash
 
 from ctxctl.errors import UnreadableError
@@ -18,6 +19,7 @@ from ctxctl.trace.decode import Decoder
 from ctxctl.trace.items import Memos
 from ctxctl.trace.lines import Block, line_blocks
 from ctxctl.trace.source import Source
+from ctxctl.trace.wire import decode_marked
 
 PROBLEM_LIMIT = 1000
 """Problems kept; more are only counted."""
@@ -156,6 +158,18 @@ class Trace:
 
         line = parse_line(self.line(event.offset, event.length))
         return line if line is None or self.redactor is None else self.redactor.value(line)
+
+    def metadata(self, event: Event) -> dict[str, Any]:
+        """The `metadata` of an event's line, as `fields` has it: its record is not parsed for that."""
+        line = self.line(event.offset, event.length)
+        try:
+            found = decode_marked(line).metadata
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+            found = (self.fields(event) or {}).get("metadata")
+        else:
+            if self.redactor is not None:
+                found = self.redactor.value({"metadata": found})["metadata"]
+        return found if isinstance(found, dict) else {}
 
     def close(self) -> None:
         """Close the source and drop the caches."""

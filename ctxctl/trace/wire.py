@@ -58,6 +58,12 @@ class LooseHead(msgspec.Struct, gc=False):
     data: Raw = NOTHING
 
 
+class Marked(msgspec.Struct, gc=False):
+    """Of an event's envelope what its writer says of it besides."""
+
+    metadata: Any = None
+
+
 class ItemWire(msgspec.Struct, gc=False):
     """`context_item` as it should be."""
 
@@ -113,6 +119,7 @@ class AssemblyWire(msgspec.Struct, gc=False):
 
 decode_head = msgspec.json.Decoder(Head).decode
 decode_loose = msgspec.json.Decoder(LooseHead).decode
+decode_marked = msgspec.json.Decoder(Marked).decode
 decode_item = msgspec.json.Decoder(ItemWire).decode
 decode_body = msgspec.json.Decoder(Body).decode
 decode_plain_block = msgspec.json.Decoder(PlainBlock).decode

@@ -93,9 +93,7 @@ class StepReader:
 
     def rest(self, event: Event) -> Rest:
         """How a sentence names the event that it rests on."""
-        raw = self._inspector.trace.fields(event) or {}
-        metadata = raw.get("metadata")
-        ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+        ours = self._inspector.trace.metadata(event).get("ctxctl")
         line = ours.get("source_line") if isinstance(ours, dict) else None
         file = ours.get("source_file") if isinstance(ours, dict) else None
         return Rest(
