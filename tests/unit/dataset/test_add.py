@@ -118,7 +118,7 @@ def test_a_capture_that_cannot_be_read_is_a_row_that_says_why(logs: Path, tmp_pa
     before = opened(tmp_path / "d")
     committer = adding.Committer(before, KnownSources())
     written = committer.written(made)
-    committer.commit([file for file, _ in written.files], {5})
+    committer.commit([written], {5})
     now = committer.snapshot
     (row,) = read_file(now, now.of("sources")[0]).to_pylist()
     assert row["failed"] == made.unread[0].slug
