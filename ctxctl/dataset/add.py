@@ -7,6 +7,7 @@ files that nobody reads, and whoever loses a race builds the commit anew on what
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple, Protocol
@@ -17,10 +18,10 @@ from ctxctl.dataset.batch import WORK, Batch, Capture, Made, Unread, described, 
 from ctxctl.dataset.keys import digests_of
 from ctxctl.dataset.known import KnownSource, KnownSources, files_with
 from ctxctl.dataset.log import DataFile, Snapshot, commit, fold
-from ctxctl.dataset.parquet import packed, unpacked, without
+from ctxctl.dataset.parquet import arrow, packed, unpacked, without
 from ctxctl.dataset.rows.words import DatasetWords
 from ctxctl.dataset.schema import table
-from ctxctl.errors import UnavailableError
+from ctxctl.errors import UnavailableError, UnreadableError
 from ctxctl.fleet.captures import KnownFile
 from ctxctl.fleet.workers import work_through
 from ctxctl.text import visible
@@ -30,6 +31,8 @@ _BYTES: Final = 48 << 20
 """Of one batch, at most; a larger capture is one of its own."""
 _BATCHES: Final = 4
 """Of one commit."""
+_WAITED: Final = 1200.0
+"""Seconds after which files that nothing names yet are put once more: a vacuum takes them for leavings."""
 _TRIES: Final = 100
 """How often a commit is built anew because somebody else has committed."""
 
@@ -201,7 +204,7 @@ def add(
     committer = Committer(snapshot, known)
     unread: list[tuple[str, Unread]] = []
     sessions = done = 0
-    early: dict[int, Made] = {}
+    early: dict[int, Written] = {}
     names = {one.source: os.fsdecode(one.path) for asked in batches for one in asked.captures}
     for number, made in _made(batches, run):
         early[number] = committer.written(made)
@@ -210,9 +213,9 @@ def add(
         while ends and all(one in early for one in range(ends[0][0], ends[0][1])):
             some = [early.pop(one) for one in range(*ends[0])]
             sources = {one.source for at in range(*ends[0]) for one in batches[at].captures}
-            committer.commit([file for one in some for file, _ in one.files], sources)
-            sessions += sum(one.sessions for one in some)
-            unread += [(names[lost.source], lost) for one in some for lost in one.unread]
+            committer.commit(some, sources)
+            sessions += sum(one.made.sessions for one in some)
+            unread += [(names[lost.source], lost) for one in some for lost in one.made.unread]
             del ends[0]
     return Added(committer.snapshot.version, sessions, plan.captures, unread)
 
@@ -253,6 +256,16 @@ def _one_by_one(asked: Batch, run: Runner) -> Made:
     return msgspec.msgpack.decode(result, type=Made)
 
 
+class Written(NamedTuple):
+    """The files of a batch, put into the store and not committed yet."""
+
+    made: Made
+    forgotten: frozenset[int]
+    """What was not to come back when they were written."""
+    at: float
+    """When that was: seconds of a clock that only goes on."""
+
+
 class Committer:
     """Commits files, one version after the other.
 
@@ -265,47 +278,78 @@ class Committer:
         self.snapshot = snapshot
         self._known = known
 
-    def written(self, made: Made) -> Made:
-        """The files of a batch, in the store and without their bytes; of sessions that are not to come back
-        without their rows."""
-        some = made.files
-        if self.snapshot.forgotten:
-            some = without_forgotten(some, self.snapshot.forgotten)
-        for file, data in some:
-            self._put(file, data)
-        return msgspec.structs.replace(made, files=[(file, b"") for file, _ in some])
+    def written(self, made: Made) -> Written:
+        """Put the files of a batch into the store; of sessions that are not to come back without their rows.
 
-    def commit(self, files: Sequence[DataFile], sources: set[int]) -> None:
-        """Make the version in which some captures have these files and no others."""
-        new = {one.path: one for one in files}
+        Their bytes are kept until they are committed: what others do meanwhile may make them be written anew.
+        """
+        forgotten = self.snapshot.forgotten
+        if forgotten:
+            made = msgspec.structs.replace(made, files=without_forgotten(made.files, forgotten))
+        for file, data in made.files:
+            self._put(file, data)
+        return Written(made, forgotten, time.monotonic())
+
+    def commit(self, some: Sequence[Written], sources: set[int]) -> None:
+        """Make the version in which some captures have the rows of these batches and no others."""
         for _ in range(_TRIES):
-            known = self._known.at(self.snapshot)
-            old = sources & known.keys()
-            formats = {known[one].format for one in old}
-            add = [one for one in files if one.path not in self.snapshot.files]
-            remove = []
-            for file, rows in files_with(self.snapshot, old, formats, new) if old else ():
-                remove.append(file.path)
-                add += self.rewritten(file, without(rows, old))
-            if not add and not remove:
-                return
-            after = commit(self.snapshot, add, remove)
-            if after is not None:
-                self.snapshot = after
-                return
-            self.snapshot = fold(self.snapshot.store, self.snapshot.head)
+            try:
+                if self._committed(some, sources):
+                    return
+            except UnreadableError:  # a file that was removed for good while it was to be read
+                if not self.moved():
+                    raise
+            else:
+                self.moved()
         raise UnavailableError(
             "dataset-busy",
             f"others commit to {visible(self.snapshot.store.place)} all the time",
             hint="try again",
         )
 
+    def moved(self) -> bool:
+        """Look at the newest version; whether it is another."""
+        before, self.snapshot = self.snapshot, fold(self.snapshot.store, self.snapshot.head)
+        return self.snapshot.version != before.version
+
+    def _committed(self, some: Sequence[Written], sources: set[int]) -> bool:
+        """One attempt to commit."""
+        files = [file for one in some for file in self._placed(one)]
+        new = {one.path: one for one in files}
+        known = self._known.at(self.snapshot)
+        old = sources & known.keys()
+        formats = {known[one].format for one in old}
+        add = [one for one in files if one.path not in self.snapshot.files]
+        remove = []
+        for file, rows in files_with(self.snapshot, old, formats, new) if old else ():
+            remove.append(file.path)
+            add += self.rewritten(file, without(rows, old))
+        if not add and not remove:
+            return True
+        after = commit(self.snapshot, add, remove)
+        if after is not None:
+            self.snapshot = after
+        return after is not None
+
+    def _placed(self, one: Written) -> list[DataFile]:
+        """The files of a batch as they can be committed now, in the store."""
+        files, found = one.made.files, []
+        if self.snapshot.forgotten != one.forgotten:
+            files = without_forgotten(files, self.snapshot.forgotten)
+        there = {file.path for file, _ in one.made.files} if time.monotonic() - one.at < _WAITED else set()
+        for file, data in files:
+            placed = self.snapshot.placed(file)
+            if placed.path not in there:
+                self._put(placed, data)
+            found.append(placed)
+        return found
+
     def rewritten(self, file: DataFile, rows: Any) -> list[DataFile]:
         """A file in the place of another, with these rows, in the store; none where there are none."""
         if not len(rows):
             return []
         data = packed(table(file.table), rows)
-        new = described(file.table, file.month, file.format, len(rows), data)
+        new = self.snapshot.placed(described(file.table, file.month, file.format, len(rows), data))
         self._put(new, data)
         return [new]
 
@@ -316,13 +360,14 @@ class Committer:
 def without_forgotten(
     files: Sequence[tuple[DataFile, bytes]], forgotten: frozenset[int]
 ) -> list[tuple[DataFile, bytes]]:
-    """The files of a batch without sessions that are not to come back, and without their texts."""
+    """The files of a batch without what is not to come back: sessions, captures, and their texts."""
     tables = [(file, data, unpacked(data)) for file, data in files]
     touched: set[int] = set()
     held: set[tuple[int, int]] = set()
     left: list[tuple[DataFile, bytes, Any, Any]] = []
     for file, data, rows in tables:
-        some = without(rows, forgotten, "session") if "session" in rows.column_names else rows
+        some = without(rows, forgotten)
+        some = without(some, forgotten, "session") if "session" in rows.column_names else some
         if file.table == "sessions":
             touched |= set(rows["source"].to_pylist()) if len(some) < len(rows) else set()
         if file.table == "stays":
@@ -343,4 +388,5 @@ def without_forgotten(
 def only_held(rows: Any, touched: set[int], held: set[tuple[int, int]]) -> Any:
     """Rows of `contents` without those of some captures that are not among what these hold."""
     pairs = zip(rows["source"].to_pylist(), rows["content"].to_pylist(), strict=True)
-    return rows.filter([pair[0] not in touched or pair in held for pair in pairs])
+    kept = [pair[0] not in touched or pair in held for pair in pairs]
+    return rows.filter(arrow().array(kept, type=arrow().bool_()))

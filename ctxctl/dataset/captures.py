@@ -36,7 +36,8 @@ def captures_at(
     """
     for place in places:
         path = os.path.realpath(place)
-        inside = captures_in(path, format_name, _below(path, known)) if os.path.isdir(path) else []
+        # A file that is alone in its directory is itself the capture: others may come beside it.
+        inside = captures_in(path, format_name, _below(path, known), 1) if os.path.isdir(path) else []
         for one in inside:
             yield _found(os.path.join(path, *one.name.split("/")), one.format)
         if not inside:

@@ -27,6 +27,8 @@ _T = TypeVar("_T")
 _NAME: Final = re.compile(r"log/(\d{20})\.(checkpoint\.)?json")
 _CHECKPOINT_EVERY: Final = 32
 """Commits from one list of all that counts to the next."""
+LATELY: Final = 32
+"""Commits for which a name that was taken out is not used again."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -71,6 +73,8 @@ class _Checkpoint(msgspec.Struct, frozen=True):
     version: int
     files: list[DataFile]
     forgotten: list[int]
+    removed: dict[str, int] = {}
+    """Paths that the last commits took out, each with its version (`Snapshot.removed`)."""
 
 
 class Snapshot(NamedTuple):
@@ -83,10 +87,23 @@ class Snapshot(NamedTuple):
     files: Mapping[str, DataFile]
     """By path, what counts."""
     forgotten: frozenset[int] = frozenset()
+    removed: Mapping[str, int] = {}
+    """Paths that the last `LATELY` commits took out, each with its version: whoever made one may be about to
+    delete the files."""
 
     def of(self, table: str) -> list[DataFile]:
         """The files of a table, by path."""
         return [self.files[path] for path in sorted(self.files) if self.files[path].table == table]
+
+    def placed(self, file: DataFile) -> DataFile:
+        """A file under a name that nobody is about to delete: its own, or where that was taken out lately,
+        the next one."""
+        number, placed = 0, file
+        while placed.path in self.removed and placed.path not in self.files:
+            number += 1
+            stem = file.path.removesuffix(".parquet")
+            placed = msgspec.structs.replace(file, path=f"{stem}-{number}.parquet")
+        return placed
 
     def urls(self, table: str) -> list[str]:
         """How engines are told to read a table."""
@@ -150,24 +167,31 @@ def fold(store: DatasetStore, head: Head, version: int | None = None) -> Snapsho
             "no-such-version", f"the dataset has no version {wanted}", hint=f"the last is {newest}"
         )
     start = max((one for one in checkpoints if one <= wanted), default=0)
-    files, forgotten = _checkpoint(store, start) if start else ({}, set())
-    for number in range(start + 1, wanted + 1):
-        commit = read_commit(store, number)
+    whole = _decoded(store, _checkpoint_path(start), _Checkpoint) if start else _Checkpoint(0, [], [])
+    found = Snapshot(
+        store, head, start, {one.path: one for one in whole.files}, frozenset(whole.forgotten), whole.removed
+    )
+    return _with(found, [read_commit(store, number) for number in range(start + 1, wanted + 1)])
+
+
+def _with(before: Snapshot, commits: Iterable[Commit]) -> Snapshot:
+    """A version with the next ones."""
+    files, removed, forgotten = dict(before.files), dict(before.removed), set(before.forgotten)
+    version = before.version
+    for commit in commits:
+        version = commit.version
         for path in commit.remove:
             files.pop(path, None)
+        removed |= dict.fromkeys(commit.remove, version)
         files |= {one.path: one for one in commit.add}
         forgotten.update(commit.forget)
-    return Snapshot(store, head, wanted, files, frozenset(forgotten))
+    lately = {path: at for path, at in removed.items() if at > version - LATELY}
+    return before._replace(version=version, files=files, forgotten=frozenset(forgotten), removed=lately)
 
 
 def read_commit(store: DatasetStore, number: int) -> Commit:
     """A commit; raises UnreadableError("dataset-damaged")."""
     return _decoded(store, _commit_path(number), Commit)
-
-
-def _checkpoint(store: DatasetStore, number: int) -> tuple[dict[str, DataFile], set[int]]:
-    found = _decoded(store, _checkpoint_path(number), _Checkpoint)
-    return {one.path: one for one in found.files}, set(found.forgotten)
 
 
 def _decoded(store: DatasetStore, path: str, kind: type[_T]) -> _T:
@@ -200,12 +224,10 @@ def commit(
     made = Commit(number, sorted(add, key=_path), sorted(remove), sorted(forget))
     if not store.create(_commit_path(number), msgspec.json.encode(made) + b"\n"):
         return None
-    gone = set(made.remove)
-    files = {path: one for path, one in before.files.items() if path not in gone}
-    files |= {one.path: one for one in made.add}
-    after = before._replace(version=number, files=files, forgotten=before.forgotten.union(made.forget))
+    after = _with(before, [made])
     if number % _CHECKPOINT_EVERY == 0:
-        whole = _Checkpoint(number, sorted(files.values(), key=_path), sorted(after.forgotten))
+        files = sorted(after.files.values(), key=_path)
+        whole = _Checkpoint(number, files, sorted(after.forgotten), dict(sorted(after.removed.items())))
         store.create(_checkpoint_path(number), msgspec.json.encode(whole) + b"\n")
     return after
 

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.dataset.add import Committer, only_held
 from ctxctl.dataset.known import KnownSources, read_file
-from ctxctl.dataset.log import DataFile, Snapshot, commit, fold, removed_at
+from ctxctl.dataset.log import DataFile, Snapshot, commit, removed_at
 from ctxctl.dataset.parquet import joined, without
 from ctxctl.dataset.schema import table
-from ctxctl.errors import UnavailableError
+from ctxctl.errors import UnavailableError, UnreadableError
 from ctxctl.text import visible
 
 TARGET: Final = 24 << 20
@@ -75,13 +75,19 @@ def _join(committer: Committer, group: list[DataFile]) -> None:
         now = committer.snapshot
         if any(one.path not in now.files for one in group):
             return  # somebody else has changed them
-        if made is None:
-            made = committer.rewritten(group[0], joined(shape, (read_file(now, one) for one in group)))
+        if made is None or any(one.path in now.removed for one in made):
+            try:
+                rows = joined(shape, [read_file(now, one) for one in group])
+            except UnreadableError:  # removed for good in this moment
+                if not committer.moved():
+                    raise
+                continue
+            made = committer.rewritten(group[0], rows)
         after = commit(now, made, [one.path for one in group])
         if after is not None:
             committer.snapshot = after
             return
-        committer.snapshot = fold(now.store, now.head)
+        committer.moved()
     raise _busy(committer.snapshot)
 
 
@@ -179,25 +185,37 @@ def forget(snapshot: Snapshot, selected: Selected) -> Forgotten:
     """Make the version without some sessions, and remove every file that holds a row of them."""
     committer = Committer(snapshot, KnownSources())
     for _ in range(_TRIES):
-        now = committer.snapshot
-        touched = {
-            row["source"]
-            for row in sessions_table(now, ("session", "source"))
-            if row["session"] in selected.sessions
-        }
-        add, remove, rows = _rewritten(committer, selected, touched - selected.sources)
-        sticky = () if selected.returns else selected.sessions | selected.sources
-        if not remove and now.forgotten.issuperset(sticky):
-            return Forgotten(0, 0, 0, now)
-        after = commit(now, add, remove, sticky)
-        if after is None:
-            committer.snapshot = fold(now.store, now.head)
+        try:
+            done = _forgotten(committer, selected)
+        except UnreadableError:  # somebody else forgets
+            if not committer.moved():
+                raise
             continue
-        for path in remove:
-            if path not in after.files:
-                now.store.delete(path)
-        return Forgotten(len(selected.sessions), rows, len(remove), after)
+        if done is not None:
+            return done
+        committer.moved()
     raise _busy(committer.snapshot)
+
+
+def _forgotten(committer: Committer, selected: Selected) -> Forgotten | None:
+    """One attempt to forget; None where somebody else has committed meanwhile."""
+    now = committer.snapshot
+    touched = {
+        row["source"]
+        for row in sessions_table(now, ("session", "source"))
+        if row["session"] in selected.sessions
+    }
+    add, remove, rows = _rewritten(committer, selected, touched - selected.sources)
+    sticky = () if selected.returns else selected.sessions | selected.sources
+    if not remove and now.forgotten.issuperset(sticky):
+        return Forgotten(0, 0, 0, now)
+    after = commit(now, add, remove, sticky)
+    if after is None:
+        return None
+    for path in remove:
+        if path not in after.files:
+            now.store.delete(path)
+    return Forgotten(len(selected.sessions), rows, len(remove), after)
 
 
 def _rewritten(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -40,9 +41,14 @@ class KnownFile(NamedTuple):
 
 
 def captures_in(
-    path: str, format_name: str | None = None, known: Callable[[str], KnownFile | None] = lambda _: None
+    path: str,
+    format_name: str | None = None,
+    known: Callable[[str], KnownFile | None] = lambda _: None,
+    least: int = 2,
 ) -> list[CaptureFile]:
     """The captures under a directory, by name; none where all of it is one capture, in one file or several.
+
+    However many files there are, all of them are looked at.
 
     A directory within it that is one capture in several files is one.
 
@@ -50,6 +56,7 @@ def captures_in(
         path: The directory.
         format_name: With one, only its captures.
         known: What is known of a file, by its name in the directory: an unchanged one is not looked at.
+        least: With fewer captures than that, none; 1: a capture in one file is named too.
 
     Raises UsageError (`unknown-format`).
     """
@@ -57,7 +64,7 @@ def captures_in(
     from ctxctl.importers.claude_code import main_transcripts
     from ctxctl.ingest.folder import Folder
 
-    folder = Folder(path, Path(path))
+    folder = Folder(path, Path(path), sys.maxsize)
     if format_name is None:
         whole = registry.format_of_folder(folder)
     else:
@@ -66,7 +73,7 @@ def captures_in(
         format_name = NATIVE if named is None else named.name
     if whole is not None and (format_name is not None or not _is_mixed(folder, whole, known)):
         found = [CaptureFile(name, _APART) for name in main_transcripts(folder.files)]
-        return found if whole.name == _APART and len(found) > 1 else []
+        return found if whole.name == _APART and len(found) >= least else []
     found = [*_found_in(folder, known)]
     own = [one.name for one in found if one.format == _APART]
     mains = set(main_transcripts(own))
@@ -75,7 +82,7 @@ def captures_in(
         for one in found
         if format_name in (None, one.format) and (one.format != _APART or one.name in mains)
     ]
-    return sorted(kept, key=lambda one: one.name) if len(kept) > 1 else []
+    return sorted(kept, key=lambda one: one.name) if len(kept) >= least else []
 
 
 def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | None]) -> bool:

@@ -12,18 +12,18 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.understood import account_of
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
-from ctxctl.trace.inputs import files_under
+from ctxctl.trace.inputs import MAX_FILES, files_under
 from ctxctl.trace.source import Source, open_source
 
 
 class Folder:
     """The regular files under a directory, by name; links are not followed."""
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, most: int = MAX_FILES) -> None:
         self.name = name
         """The path as the user typed it."""
         self.path = path
-        self.files: tuple[str, ...] = files_under(path)
+        self.files: tuple[str, ...] = files_under(path, most)
         """Paths relative to the folder, `/`-separated, sorted; see `files_under`."""
         self.beside: tuple[Path, ...] = ()
         """Other files that the user named along with it; a format may complete its capture from them."""

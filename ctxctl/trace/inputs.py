@@ -156,11 +156,11 @@ def note_file(path: str | Path) -> None:
         inputs.file(path)
 
 
-def files_under(directory: Path) -> tuple[str, ...]:
-    """The regular files under a directory, relative to it, `/`-separated and sorted: at most `MAX_FILES`,
+def files_under(directory: Path, most: int = MAX_FILES) -> tuple[str, ...]:
+    """The regular files under a directory, relative to it, `/`-separated and sorted: `most` or hardly more,
     `MAX_DEPTH` deep; links are not followed, `.git` and `node_modules` left out.  All of them may be read.
     """
-    found = _under(directory)
+    found = _under(directory, most)
     inputs = _RECORDING.get()
     if inputs is not None:
         inputs.listing(directory, UNDER, found)
@@ -234,10 +234,10 @@ def _found(directory: Path, pattern: str) -> list[str]:
     return found
 
 
-def _under(top: Path) -> list[str]:
+def _under(top: Path, most: int = MAX_FILES) -> list[str]:
     found: list[str] = []
     waiting = [(top, "")]
-    while waiting and len(found) < MAX_FILES:
+    while waiting and len(found) < most:
         folder, prefix = waiting.pop()
         try:
             with os.scandir(folder) as entries:

@@ -18,6 +18,7 @@ from ctxctl.dataset.keys import KeyedDigests
 from ctxctl.dataset.known import KnownSources
 from ctxctl.dataset.log import commit, fold, live, read_commit
 from ctxctl.errors import CtxctlError
+from ctxctl.ingest.folder import Folder
 from ctxctl.trace import inputs
 from tests.unit.dataset.fleet_kit import (
     added,
@@ -80,6 +81,30 @@ def test_a_second_run_reads_nothing_and_writes_nothing(logs: Path, tmp_path: Pat
     assert rows_in(live(str(tmp_path / "d"))) == rows_in(live(str(tmp_path / "d"), version=1))
 
 
+def test_a_capture_that_was_alone_in_its_directory_is_in_once(tmp_path: Path) -> None:
+    for name in ("one", "agents"):
+        logs = tmp_path / name
+        write(logs / "s-1.jsonl", session(1))
+        if name == "agents":
+            write(logs / "s-1" / "subagents" / "agent-a.jsonl", session(9))
+        alone = added(tmp_path / f"d-{name}", logs)
+        write(logs / "s-2.jsonl", session(2))
+        both = added(tmp_path / f"d-{name}", logs)
+        assert (len(rows_in(alone)["sources"]), len(rows_in(both)["sources"])) == (1, 2)
+        assert len({row[0] for row in rows_in(both)["sessions"]}) == len(rows_in(both)["sessions"]) == 2
+        assert rows_in(both) == rows_in(added(tmp_path / f"anew-{name}", logs))
+
+
+def test_a_directory_of_very_many_files_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        write(tmp_path / "logs" / f"p{number}" / "a.jsonl", session(number))
+    for bounded in (inputs.files_under, Folder.__init__):
+        monkeypatch.setattr(bounded, "__defaults__", (2,))
+    assert len(rows_in(added(tmp_path / "d", tmp_path / "logs"))["sources"]) == 6
+
+
 def test_what_has_changed_replaces_its_own_rows(logs: Path, tmp_path: Path) -> None:
     added(tmp_path / "d", logs)
     grown = logs / "claude" / "p0" / "s-0.jsonl"
@@ -118,7 +143,7 @@ def test_a_capture_that_cannot_be_read_is_a_row_that_says_why(logs: Path, tmp_pa
     before = opened(tmp_path / "d")
     committer = adding.Committer(before, KnownSources())
     written = committer.written(made)
-    committer.commit([file for file, _ in written.files], {5})
+    committer.commit([written], {5})
     now = committer.snapshot
     (row,) = read_file(now, now.of("sources")[0]).to_pylist()
     assert row["failed"] == made.unread[0].slug
