@@ -20,9 +20,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 COMPILER = shutil.which("cc")
 EVERY = os.environ.get("CTXCTL_FAULTS") == "all"
+SECONDS = 7200 if EVERY else 280
+"""What one scenario may take: each of its calls is a run of its own."""
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(SECONDS + 20),
     pytest.mark.skipif(sys.platform != "linux", reason="calls are stood in for as Linux has them"),
     pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
 ]
@@ -50,7 +53,7 @@ def failing(
     """What came of a scenario in each manner: the calls that there are, and what was wrong."""
     command = [sys.executable, "-m", "tests.faults.failing", scenario, manners, str(folder), str(step)]
     env = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
     found: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return found

@@ -27,7 +27,7 @@ from ctxctl.model.records import (
     Truncation,
     Usage,
 )
-from ctxctl.trace import utf8
+from ctxctl.trace import decode, depth, utf8
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.decode import Decoder, parse_line
 from ctxctl.trace.items import form_of
@@ -538,3 +538,30 @@ def test_a_form_is_said_up_to_two_thousand_characters_and_then_by_its_digest() -
     assert form_of(longer).startswith('{"#":"')
     assert form_of(longer) != form_of(other)
     assert len(form_of(longer)) < 50
+
+
+@pytest.mark.parametrize("stretch", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("raw", "deepest"),
+    [
+        (b'[{"a":[1,"[[[["]},[]]', 3),
+        (b'["\\"[[[[", "\\\\",[[]]]', 3),
+        (b'{"a":"]]]]","b":{"c":{}}}', 3),
+        (b'["a[","b[","c["]', 1),
+    ],
+)
+def test_depth_is_the_same_in_stretches_of_any_length(
+    raw: bytes, deepest: int, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(depth, "_STRETCH", stretch)
+    assert depth.deeper_than(deepest - 1, raw)
+    assert not depth.deeper_than(deepest, raw)
+
+
+@pytest.mark.parametrize("data", [b'{"item_id": "a", "content": "x"}', b' {"item_id": "a"} ', b"{}"])
+@pytest.mark.parametrize("rest", [b"}", b" }", b"  } ", b', "source": "x"}', b"", b"}}"])
+def test_the_end_of_a_line_is_told_without_a_copy(data: bytes, rest: bytes) -> None:
+    text = b'{"data":' + data + rest
+    tail = text[8:].strip()
+    plainly = tail.endswith(b"}") and tail[:-1].rstrip() == data.strip()
+    assert decode._ends_with(text, 8, data.strip()) is plainly

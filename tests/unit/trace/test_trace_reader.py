@@ -200,6 +200,34 @@ def test_every_field_of_a_line_can_be_asked_for_as_it_may_be_shown() -> None:
     assert trace.fields(nowhere) is None
 
 
+def test_the_metadata_of_a_line_is_that_of_its_fields() -> None:
+    told = {"ctxctl": {"source_line": 7}, "who": "secret"}
+    older = event(3, metadata=told) | {"schema_version": "0.1.0"}
+    odd = [event(4, metadata=[1]), event(5)]
+    torn = lines(event(2, metadata=told, source="?")).replace(b"?", b"\xff")
+    trace = Trace(Source.from_bytes("memory", lines(event(1, metadata=told)) + torn + lines(older, *odd)))
+    events = list(trace.events())
+    assert [trace.metadata(one) for one in events] == [told, told, told, {}, {}]
+    masked = Masked()
+    trace.redactor = masked
+    assert [trace.metadata(one).get("who") for one in events] == ["*", "*", "*", None, None]
+    for one in events:
+        whole = (trace.fields(one) or {}).get("metadata")
+        assert trace.metadata(one) == (whole if isinstance(whole, dict) else {})
+
+
+class Masked:
+    """A redactor that takes out one word wherever it stands."""
+
+    def events(self, events: list[Event]) -> list[Event]:
+        return events
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self.value(one) for name, one in value.items()}
+        return "*" if value == "secret" else value
+
+
 def test_headers_of_repaired_lines_have_the_records_that_the_index_wants_and_no_other() -> None:
     injection = {"injection_id": "j", "assembly_id": "a", "target": "model", "injection_point": "top"}
     data = lines(
