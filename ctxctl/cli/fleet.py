@@ -47,7 +47,6 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
         return
     from ctxctl.fleet.asking import Asker
     from ctxctl.fleet.surroundings import surroundings
-    from ctxctl.trace.inputs import real_place
 
     settings = run.settings
     rests_on = surroundings(kept_things(settings.calibration))
@@ -57,22 +56,24 @@ def fleet(path: str, run: Run, doing: str, *, alone: bool = False) -> Iterator[F
         asker = Asker(path, store, run.out.progressed)
         captures = asker.captures(settings.read_as, rests_on) if os.path.isdir(path) else []
         if alone and not captures:
-            captures = [_single(path, settings.read_as)]
-            asker = Asker(os.fspath(real_place(path).parent), store, run.out.progressed)
+            place, one = _single(path, settings.read_as)
+            captures, asker = [one], Asker(place, store, run.out.progressed)
         if captures:
             yield Fleet(path, captures, asker, rests_on)
             return
     yield None
 
 
-def _single(path: str, format_name: str | None) -> CaptureFile:
+def _single(path: str, format_name: str | None) -> tuple[str, CaptureFile]:
+    """A capture by itself and the directory that it lies in; of a directory with one trace, that trace."""
     from ctxctl.fleet.captures import NATIVE, CaptureFile
     from ctxctl.importers.capture import open_capture
     from ctxctl.trace.inputs import real_place
 
     with open_capture(path, format_name) as capture:
         found = NATIVE if capture.format is None else capture.format.name
-    return CaptureFile(real_place(path).name, found)
+        place = real_place(capture.source.path or path)
+    return os.fspath(place.parent), CaptureFile(place.name, found)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -38,8 +39,9 @@ def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> E
         formats[costs.format] = formats.get(costs.format, 0) + 1
         findings += costs.finding_count + answers.copies(name)
     header = report.FleetHeader(
-        fleet.directory, len(found), len(lost), formats, answers.owned.requests, words.target, words.model,
-        words.encoding, words.policy, words.calibration, __version__,
+        fleet.directory, os.path.isdir(fleet.directory), len(found), len(lost), formats,
+        answers.owned.requests, words.target, words.model, words.encoding, words.policy, words.calibration,
+        __version__,
         None if groups.catalogue is None else groups.catalogue[0],
     )  # fmt: skip
     out, ordered = run.out, groups.ordered()

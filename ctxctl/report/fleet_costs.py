@@ -25,6 +25,8 @@ class FleetHeader(NamedTuple):
     """What was read, and under which parameters."""
 
     directory: str
+    """As it was typed; with `is_directory` false, a file."""
+    is_directory: bool
     captures: int
     failed: int
     formats: dict[str, int]
@@ -47,7 +49,8 @@ def header_lines(header: FleetHeader, width: int) -> Iterator[str]:
     read = f"{plural(header.captures, 'capture')} ({formats})"
     if header.failed:
         read += f"; {header.failed:,} more could not be read"
-    facts = [("directory", visible(header.directory)), ("read", read)]
+    what = "directory" if header.is_directory else "file"
+    facts = [(what, visible(header.directory)), ("read", read)]
     if header.shared:
         several = f"{plural(header.shared, 'request')} that several captures hold"
         facts.append(("shared", f"{several}: counted once"))

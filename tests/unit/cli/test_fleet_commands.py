@@ -18,6 +18,7 @@ from ctxctl.cli.main import run
 ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = ROOT / "fixtures"
 CLAUDE = FIXTURES / "claude_code"
+SAMPLE = ROOT / "traces/coding-agent.jsonl"
 SCHEMA = json.loads((ROOT / "docs/json.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 Out = pytest.CaptureFixture[str]
@@ -32,7 +33,7 @@ def top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / "one").mkdir(parents=True)
     shutil.copy(CLAUDE / "session.jsonl", made / "one/session.jsonl")
     shutil.copy(FIXTURES / "codex/rollout.jsonl", made / "rollout.jsonl")
-    shutil.copy(ROOT / "traces/coding-agent.jsonl", made / "trace.jsonl")
+    shutil.copy(SAMPLE, made / "trace.jsonl")
     return made
 
 
@@ -213,6 +214,17 @@ def test_a_price_that_nobody_knows_is_told_as_not_known(top: Path, capsys: Out) 
         assert all(line.endswith("%") for line in table[1:] if line != row)
     assert run(["cost", "top/rollout.jsonl", "--by", "day"]) == 0
     assert "%" not in capsys.readouterr().out.split("\n\n")[1]
+
+
+def test_a_directory_with_one_trace_is_a_fleet_of_one(top: Path, capsys: Out) -> None:
+    (top / "only").mkdir()
+    shutil.copy(SAMPLE, top / "only")
+    for path in ("top/only", f"top/only/{SAMPLE.name}"):
+        code, lines, _ = said(capsys, "cost", path, "--by", "session")
+        assert code == 0
+        assert [line["name"] for line in of(lines, "group_cost")] == [SAMPLE.name]
+        assert run(["cost", path, "--by", "session"]) == 0
+        assert capsys.readouterr().out.startswith("directory" if path == "top/only" else "file")
 
 
 @pytest.fixture
