@@ -24,7 +24,8 @@ def main() -> int:
         from ctxctl.cli.main import run
 
         code = run(sys.argv[1:])
-        gc.freeze()  # the process ends: nobody has to look for garbage in what it leaves behind
+        if "duckdb" not in sys.modules:  # it tells people of what is left behind
+            gc.freeze()  # the process ends: nobody has to look for garbage in what it leaves behind
         return code
     except KeyboardInterrupt:  # before the command line was there to catch it
         return 130

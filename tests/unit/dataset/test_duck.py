@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +17,7 @@ from ctxctl.errors import UsageError
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
-from tests.unit.dataset.dataset_rows import by_chance, written
+from tests.unit.dataset.dataset_rows import by_chance, dataset, written
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +88,12 @@ def test_a_table_without_files_has_no_rows() -> None:
         assert answer.rows == []
         assert answer.head is not None
         assert answer.head.sessions == 0
+
+
+def test_a_question_leaves_nothing_to_say_behind(tmp_path: Path) -> None:
+    """DuckDB's bindings tell on standard error of what is still there when the process ends."""
+    place = dataset(tmp_path / "d", by_chance(1))
+    command = [sys.executable, "-m", "ctxctl", "fleet", "ask", "cost", "--dataset", str(place)]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "CTXCTL_CONFIG": "off"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout
