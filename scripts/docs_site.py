@@ -75,6 +75,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "Benchmarks": "docs/benchmarks.md",
         "Beside other tools": "docs/benchmarks-peers.md",
         "Under load for minutes": "docs/benchmarks-soak.md",
+        "A fleet into a dataset": "docs/benchmarks-fleet.md",
         "Changes": "CHANGELOG.md",
     },
     "Working on ctxctl": {
