@@ -1,12 +1,12 @@
 -- stale
--- How much of what windows carry is stale, and of what?
+-- How much of what windows carry is older versions of what came again, and of what?
 -- counted: stays
 -- silent: their tokens could not be counted
 -- detail: of_all carried
 -- column kind text: of the items
 -- column tool text: whose results or calls they are; null: of no tool, or not recorded
 -- column carried token-steps: tokens times the requests that carried them
--- column old token-steps: the part of these after a newer version had come
+-- column old token-steps: the part of these after a newer version of the same item had come; where each read of a file is an item of its own, as in most agents' logs, that is what `rereads` and `repeats` tell
 -- column share share: stale part of what this row carried
 -- column of_all share: of all that is stale in the sessions asked about
 SELECT count(DISTINCT session) AS sessions, count(*) AS counted, count(*) - count(stale_token_steps) AS silent FROM held;
