@@ -136,7 +136,7 @@ class _Report:
             rows.append(["only", f"turns {self._say(header.turn)}"])
         if found.peak is not None:
             window, where = found.peak
-            parts = [f"at most {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
+            parts = [f"peak {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
             if totals.over:
                 parts.append(f"{plural(totals.over, 'step')} over")
             if (said := limit_text(window)) is not None:
