@@ -261,7 +261,14 @@ _POINTER: Final[tuple[Action, ...]] = (
 
 
 _APP: Final[tuple[Action, ...]] = (
-    Action("palette", ("colon",), "palette", "a command by name, or a turn: :7, :7.2, :-1", "app", "command"),
+    Action(
+        "palette",
+        ("colon",),
+        "palette",
+        "a command by name; in a trace also a turn: :7, :7.2, :-1",
+        "app",
+        "command",
+    ),
     Action("copy", ("y",), "copy", "copy the focused text or list to the clipboard", "app"),
     Action("copy.address", ("Y",), "copy_address", "copy its address, for `ctxctl show`", "app"),
     Action("export", ("e",), "export", "write the focused text or list to a file, raw", "app"),
