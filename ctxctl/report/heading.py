@@ -69,10 +69,10 @@ def late_text(events: int) -> str:
 
 
 def _assumed(header: Header) -> list[tuple[str, str]]:
-    """What was assumed about the encoding; nothing to say where sizes are calibrated."""
+    """What was assumed about the encoding; nothing to say where it is known or sizes are calibrated."""
     if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
         return []
-    return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
+    return [] if header.encoding_known else [("assumed", visible(header.assumed))]
 
 
 def calibration_text(note: dict[str, Any]) -> str:
