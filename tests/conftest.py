@@ -23,9 +23,12 @@ GARBAGE = (100_000, 20, 50)
 
 _NUMBERS = count()
 
-OTHERS_TIME = (("acceptance",), ("faults",), ("tui",), ("unit", "fleet"), ("unit", "record"), ("unit", "session"))
-"""Folders whose tests wait for processes, terminals and threads. A machine that does something else for a while can
-fail one of these: it runs once more, and the summary of the run names it (`rerun`)."""
+OTHERS_TIME = ("acceptance", "faults", "tui", "unit/fleet", "unit/record", "unit/session")
+"""Folders whose tests wait for processes, terminals and threads.
+
+A machine that does something else for a while can make one of these fail: it runs once more, and the run's
+summary lists it.
+"""
 
 NEED_CORPUS = "set CTXCTL_CORPUS to a directory of captures (make corpus CORPUS=DIR)"
 
@@ -56,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # The environments of tests/frameworks are without it.
     again = config.pluginmanager.hasplugin("rerunfailures")
     for item in items:
-        if again and any(item.path.is_relative_to(ROOT.joinpath("tests", *folder)) for folder in OTHERS_TIME):
+        if again and any(item.path.is_relative_to(ROOT / "tests" / folder) for folder in OTHERS_TIME):
             item.add_marker(pytest.mark.flaky(reruns=1))
         if "corpus" in getattr(item, "fixturenames", ()) or "corpus" in item.path.parts:
             item.add_marker("corpus")
