@@ -246,8 +246,16 @@ _WHOLE: Final = frozenset({vocab.INJECTION_APPLIED, vocab.SURFACE_CREATED, vocab
 """Events behind which an import can end, as what they belong to is told."""
 
 
+CONTRADICTED: Final = 1_000
+"""Records with parents and ids that cannot be, and requests that go back to earlier windows, which an import
+may have, whatever the size of the capture."""
+_BYTES_CONTRADICTED: Final = 8192
+"""Bytes of a capture that entitle it to one more: what a request of a real session holds, and more."""
+
+
 class _WindowBound:
-    """Ends an import whose windows come to far more than the capture holds.
+    """Ends an import whose windows come to far more than the capture holds, or that contradicts itself all
+    over.
 
     A line of a transcript can stand for a window of any size, by naming another line that it goes back to; a
     small file could so ask for events without end.
@@ -256,6 +264,7 @@ class _WindowBound:
     def __init__(self, source: Source | Folder) -> None:
         self._source = source
         self.most = REPEATED
+        self._odd = 0
         self._is_final = False
 
     def is_over(self, repeated: int) -> bool:
@@ -265,14 +274,35 @@ class _WindowBound:
             self.most += self._size() // _BYTES_REPEATED
         return repeated > self.most
 
+    def ended(self, meter: Meter, odd: int, event: dict[str, Any]) -> Problem | None:
+        """What is told where the import ends with this event; None while it goes on."""
+        if meter.repeated > REPEATED and self.is_over(meter.repeated):
+            return self.problem(event)
+        if odd > CONTRADICTED and odd > self.most_odd() <= meter.requests:
+            return self.contradiction(event, meter.requests)
+        return None
+
     def problem(self, event: dict[str, Any]) -> Problem:
         """What is told of it, at the request with which it was over."""
-        line = event.get("metadata", {}).get("ctxctl", {}).get("source_line", 0)
         message = (
             f"the requests up to here go back to earlier windows so often that these list {self.most:,} items"
             " again: the rest of the capture is not read"
         )
-        return Problem(line if isinstance(line, int) else 0, 0, "windows-too-large", message)
+        return Problem(_line(event), 0, "windows-too-large", message)
+
+    def most_odd(self) -> int:
+        """Requests of a capture that are told where more records, or requests, than these cannot be."""
+        if not self._odd:
+            self._odd = CONTRADICTED + self._size() // _BYTES_CONTRADICTED
+        return self._odd
+
+    def contradiction(self, event: dict[str, Any], requests: int) -> Problem:
+        """What is told where an import ends by these."""
+        message = (
+            f"more than {self.most_odd():,} records have parents or ids that cannot be, or go back to earlier"
+            f" windows: after {plural(requests, 'request')} the rest of the capture is not read"
+        )
+        return Problem(_line(event), 0, "contradictory-records", message)
 
     def _size(self) -> int:
         if isinstance(self._source, Source):
@@ -286,6 +316,11 @@ class _WindowBound:
         return found
 
 
+def _line(event: dict[str, Any]) -> int:
+    line = event.get("metadata", {}).get("ctxctl", {}).get("source_line", 0)
+    return line if isinstance(line, int) else 0
+
+
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
     """A capture's events; the first one names the format, the policy under which the format is replayed, and
     the working directory where the capture begins with it.
@@ -296,7 +331,8 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
     What a plug-in yielded before it failed is kept, and the failure is a problem (`plugin-failed`); one that
     yielded nothing raises it, as any does under CTXCTL_TRACEBACK.
 
-    Windows that come to far more than the capture holds end the import (`windows-too-large`).
+    Windows that come to far more than the capture holds end the import (`windows-too-large`), and so do
+    records that contradict each other all over (`contradictory-records`).
     """
     checkpoint = checkpoint_of(source)
     if checkpoint is not None and checkpoint.state:
@@ -318,10 +354,11 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
             if not unchanged.changed:
                 unchanged.see(event)
             yield event
-            if meter.repeated > REPEATED and event["event_type"] in _WHOLE:
+            odd = account.contradictions + meter.branched
+            if (meter.repeated > REPEATED or odd > CONTRADICTED) and event["event_type"] in _WHOLE:
                 bound = bound or _WindowBound(source)
-                if bound.is_over(meter.repeated):
-                    limited_report(bound.problem(event))
+                if (ended := bound.ended(meter, odd, event)) is not None:
+                    limited_report(ended)
                     break
     except PluginError as error:
         if first or os.environ.get("CTXCTL_TRACEBACK"):

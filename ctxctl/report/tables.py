@@ -6,7 +6,7 @@ All text is shown text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
@@ -170,6 +170,10 @@ def bar(segments: Mapping[str, int], total: int, width: int) -> str:
     return "".join(sign * count for sign, count in zip(signs, drawn, strict=True))
 
 
+_CUTS: Final = frozenset({"contradictory-records", "windows-too-large"})
+"""Problems of a capture of which the rest is not read: each is the only one of its kind."""
+
+
 def problem_line(name: str, problem: Problem) -> str:
     """``file:line: byte N: slug: message``; a problem of the whole file has no line."""
     place = f"{problem.line}: byte {problem.byte}: " if problem.line else " "
@@ -177,8 +181,12 @@ def problem_line(name: str, problem: Problem) -> str:
 
 
 def problem_lines(name: str, problems: Sequence[Problem], total: int, cap: int | None) -> Iterator[str]:
-    """At most `cap` of the problems (None: all), then how many more there are of the `total`."""
-    shown = problems if cap is None else problems[:cap]
+    """At most `cap` of the problems (None: all) and those that say what was cut, then how many more there are
+    of the `total`.
+    """
+    shown = [*problems[:cap]]
+    if cap is not None:
+        shown += [problem for problem in problems[cap:] if problem.slug in _CUTS]
     for problem in shown:
         yield problem_line(name, problem)
     if total > len(shown):
