@@ -242,11 +242,18 @@ _BYTES_REPEATED: Final = 64
 """Bytes of a capture that entitle it to one more: a capture whose requests are whole bodies holds each."""
 
 
+RELISTED: Final = 5_000
+"""As `REPEATED`, of requests that leave the conversation of the one before for an earlier place, and of those
+behind them."""
+_BYTES_RELISTED: Final = 1024
+"""Bytes of a capture that entitle it to one more: such requests name what they go back to, and hold none."""
+
+
 _WHOLE: Final = frozenset({vocab.INJECTION_APPLIED, vocab.SURFACE_CREATED, vocab.SURFACE_UPDATED})
 """Events behind which an import can end, as what they belong to is told."""
 
 
-CONTRADICTED: Final = 1_000
+CONTRADICTED: Final = 500
 """Records with parents and ids that cannot be, and requests that go back to earlier windows, which an import
 may have, whatever the size of the capture."""
 _BYTES_CONTRADICTED: Final = 8192
@@ -262,58 +269,43 @@ class _WindowBound:
     """
 
     def __init__(self, source: Source | Folder) -> None:
-        self._source = source
-        self.most = REPEATED
-        self._odd = 0
-        self._is_final = False
-
-    def is_over(self, repeated: int) -> bool:
-        """Whether windows have listed more again than they may."""
-        if not self._is_final:
-            self._is_final = True
-            self.most += self._size() // _BYTES_REPEATED
-        return repeated > self.most
+        size = _size(source)
+        self._repeated = REPEATED + size // _BYTES_REPEATED
+        self._relisted = RELISTED + size // _BYTES_RELISTED
+        self._odd = CONTRADICTED + size // _BYTES_CONTRADICTED
 
     def ended(self, meter: Meter, odd: int, event: dict[str, Any]) -> Problem | None:
         """What is told where the import ends with this event; None while it goes on."""
-        if meter.repeated > REPEATED and self.is_over(meter.repeated):
-            return self.problem(event)
-        if odd > CONTRADICTED and odd > self.most_odd() <= meter.requests:
-            return self.contradiction(event, meter.requests)
-        return None
+        for listed, most in ((meter.repeated, self._repeated), (meter.relisted, self._relisted)):
+            if listed > most:
+                return self._too_large(event, most)
+        return self._contradictory(event, meter.requests) if odd > self._odd <= meter.requests else None
 
-    def problem(self, event: dict[str, Any]) -> Problem:
-        """What is told of it, at the request with which it was over."""
+    def _too_large(self, event: dict[str, Any], most: int) -> Problem:
         message = (
-            f"the requests up to here go back to earlier windows so often that these list {self.most:,} items"
+            f"the requests up to here go back to earlier windows so often that these list {most:,} items"
             " again: the rest of the capture is not read"
         )
         return Problem(_line(event), 0, "windows-too-large", message)
 
-    def most_odd(self) -> int:
-        """Requests of a capture that are told where more records, or requests, than these cannot be."""
-        if not self._odd:
-            self._odd = CONTRADICTED + self._size() // _BYTES_CONTRADICTED
-        return self._odd
-
-    def contradiction(self, event: dict[str, Any], requests: int) -> Problem:
-        """What is told where an import ends by these."""
+    def _contradictory(self, event: dict[str, Any], requests: int) -> Problem:
         message = (
-            f"more than {self.most_odd():,} records have parents or ids that cannot be, or go back to earlier"
+            f"more than {self._odd:,} records have parents or ids that cannot be, or go back to earlier"
             f" windows: after {plural(requests, 'request')} the rest of the capture is not read"
         )
         return Problem(_line(event), 0, "contradictory-records", message)
 
-    def _size(self) -> int:
-        if isinstance(self._source, Source):
-            return self._source.size
-        found = 0
-        for name in self._source.files:
-            try:
-                found += (self._source.path / name).stat().st_size
-            except OSError:
-                continue
-        return found
+
+def _size(source: Source | Folder) -> int:
+    if isinstance(source, Source):
+        return source.size
+    found = 0
+    for name in source.files:
+        try:
+            found += (source.path / name).stat().st_size
+        except OSError:
+            continue
+    return found
 
 
 def _line(event: dict[str, Any]) -> int:
@@ -355,7 +347,8 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
                 unchanged.see(event)
             yield event
             odd = account.contradictions + meter.branched
-            if (meter.repeated > REPEATED or odd > CONTRADICTED) and event["event_type"] in _WHOLE:
+            over = meter.repeated > REPEATED or meter.relisted > RELISTED or odd > CONTRADICTED
+            if over and event["event_type"] in _WHOLE:
                 bound = bound or _WindowBound(source)
                 if (ended := bound.ended(meter, odd, event)) is not None:
                     limited_report(ended)

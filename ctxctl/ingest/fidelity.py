@@ -67,6 +67,10 @@ class Meter:
         """How many more placements the assemblies have listed than items were told: what they list again."""
         self.branched = 0
         """Requests that left the conversation of the one before for an earlier place."""
+        self.relisted = 0
+        """Placements that these have listed, and the requests behind them."""
+        self._left = False
+        """Whether the last request was one of these."""
         self._about = about
         self._understood = understood or Understood(about.held_against)
         claims = about.claims
@@ -243,7 +247,11 @@ class Meter:
             self.repeated += len(blocks)
         if data.get("target", vocab.MODEL) == vocab.MODEL:
             marks = _marks(data)
-            self.branched += marks.get("cause") == "branched"
+            branched = marks.get("cause") == "branched"
+            if (branched or self._left) and isinstance(blocks, list):
+                self.relisted += len(blocks)
+            self.branched += branched
+            self._left = branched
             self._count(Meter._of_assembly, _level(marks), "model" in marks)
             if "client_version" in marks:
                 self._understood.version(marks["client_version"], _line(event))
