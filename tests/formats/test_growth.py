@@ -23,6 +23,8 @@ from ctxctl.importers import registry
 from ctxctl.importers.registry import REPEATED
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.parents import CIRCLE, Kinship, Lineage
+from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from tests.formats import growing, multiplied
 from tests.formats.damage import captures, imported
@@ -312,6 +314,31 @@ def test_records_that_list_all_again_and_again_end_the_import_with_a_word(
     small, large = (spent(one.importer, cell.make(count)) for count in (100, 400))
     assert "windows-too-large" in large.slugs
     assert large.work < 4 * GROWTH * small.work
+
+
+CONTRADICTORY = ("of_itself", "one_cycle", "pairs", "star", "same_uuid", "spans_of_themselves")
+"""Captures of which hardly a record can be true, or that answer one prompt again and again."""
+
+
+@pytest.mark.parametrize(("name", "make"), [one for one in BUILT if one.values[1].__name__ in CONTRADICTORY])
+def test_records_that_contradict_each_other_all_over_end_the_import_with_a_word(
+    name: str, make: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctxctl.importers.claude_code.lineage._FOLLOWERS", 5)
+    importer = registry.by_name(name)
+
+    def requests() -> tuple[int, list[Problem]]:
+        told: list[Problem] = []
+        events = list(registry.capture_events(importer, Source.from_bytes("x", make(400)), told.append))
+        ended = [problem for problem in told if problem.slug == "contradictory-records"]
+        return sum(event["event_type"] == vocab.INJECTION_APPLIED for event in events), ended
+
+    whole, none = requests()
+    assert none == []
+    monkeypatch.setattr(registry, "CONTRADICTED", 20)
+    some, (ended,) = requests()
+    assert some < whole
+    assert f"after {some} requests the rest of the capture is not read" in ended.message
 
 
 FOLDERS: frozenset[str] = frozenset()
