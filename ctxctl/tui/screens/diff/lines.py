@@ -11,7 +11,7 @@ from ctxctl.text import pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.screens.diff.state import DiffState
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, SideHead
-from ctxctl.tui.screens.turns.header import UNKNOWN, ordered
+from ctxctl.tui.screens.turns.budget_bar import UNKNOWN, ordered
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.versions import change_of
 from ctxctl.wording import MINUS, SIGNS, brief_kind, number, plural, short, signed

@@ -190,7 +190,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
     sessions = len({thread.name[0] for thread in threads})
-    steps = sum(t.steps for t in threads)
+    steps, freed = sum(t.steps for t in threads), sum(t.freed for t in threads)
     right = [
         Piece(plural(sessions, "session"), "", 4),
         Piece(plural(len(threads), "thread"), "", 5),
@@ -203,7 +203,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
         Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new" if most.used else "", "new", 8),
-        Piece(f"{number(-sum(t.freed for t in threads))} freed" if most.used else "", "freed", 8),
+        Piece(f"{number(-freed)} freed" if freed else "", "freed", 8),
         *_turns_with(COMPACTION, sum(t.compactions for t in threads), "compactions", 6),
         *_turns_with(BREAK, sum(t.breaks for t in threads), "cache breaks or misses", 5),
         *_turns_with("!", sum(t.warnings for t in threads), "warnings", 7),
@@ -467,10 +467,10 @@ def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, 
     for n, figures in enumerate(columns):
         text, style = _cell(figures, shape.rows, base, top)
         gap = text if text in (_LIMIT, _RESERVE, COMPACTS) else " "
-        shown = f"{style}-here" if n == here and style.startswith("gauge") else style
+        shown = "gauge-front" if n == here and style.startswith("gauge") else style
         parts.append((text * (shape.broad - 1 if shape.broad > 2 else shape.broad), shown))
         if shape.broad > 2:
-            parts.append((gap, style))  # never reversed: a blank would look like a bar
+            parts.append((gap, style))
     return _filled(parts, shape, width)
 
 
