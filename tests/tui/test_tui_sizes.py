@@ -175,10 +175,10 @@ def test_the_mark_stands_in_a_segment_too_and_where_no_limit_is_known() -> None:
 
 @pytest.mark.parametrize("threshold", range(1_000, 200_000, 1_000))
 def test_the_mark_stands_beside_names_and_numbers(threshold: int) -> None:
-    held = step(window(90_000, threshold=threshold), history=60_000, user=9_000)
+    held = step(window(130_000, threshold=threshold), history=100_000, user=9_000)
     bar = said(budget_bar.bar(held, 82, None, CODE))
     assert bar.count(COMPACTS) == 1
-    assert "free 110k" in bar
+    assert "free 70.0k" in bar
     assert "history" in bar
     assert "U" in bar.split("history")[1]
 

@@ -29,7 +29,7 @@ from ctxctl.tui.series import (
     column_of,
     turns_of,
 )
-from ctxctl.tui.sizes import amount, compaction_phrase
+from ctxctl.tui.sizes import NOTHING_KNOWN, amount, compaction_phrase
 from ctxctl.tui.step_series import StepSeries
 from ctxctl.tui.thread_tree import Thread, ThreadTree, TurnEntry
 from ctxctl.wording import (
@@ -217,13 +217,10 @@ def _turns_with(sign: str, turns: int, what: str, rank: int) -> list[Piece]:
     return [Piece(f"{sign} {plural(turns, 'turn')} with {what}", "", rank)] if turns else []
 
 
-_UNSAID: Final = "what was sent is not known"
-
-
 def _peak(most: Figures) -> str:
     """The most that was sent; where nothing was counted and nothing billed, that it is not known."""
     if not most.used:
-        return _UNSAID
+        return NOTHING_KNOWN
     done = "recorded" if most.method == "recorded" else "sent"
     return f"peak {amount(most.used, most.method, content=False)} {done}"
 
@@ -291,8 +288,9 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         (f"{SIGNS['omitted']} {entry.omitted} omitted", entry.omitted > 0),
     ]
     known = entry.used or entry.method != "recorded"
+    size = f"{amount(entry.used, entry.method, content=False)} {how}{part}"
     return [
-        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}" if known else _UNSAID, "", 9),
+        Piece(size if known else NOTHING_KNOWN, "", 9),
         Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new" if known else "", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
@@ -342,7 +340,7 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
         "steps": number(thread.steps),
         "peak": _most(most, thread.reported is not None, brief=True) if most.used else NOT_KNOWN,
         "new": signed(thread.new, brief=True) if most.used else NOT_KNOWN,
-        "freed": short(-thread.freed) if thread.freed else "·",
+        "freed": short(-thread.freed) if thread.freed else "·" if most.used else NOT_KNOWN,
         COMPACTION: str(thread.compactions or "·"),
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),

@@ -71,11 +71,11 @@ def _within(mark: int | None, start: int, size: int) -> int | None:
 
 
 def _lead(lead: int, taken: int, size: int, mark: int | None) -> int | None:
-    """Where a name of `taken` cells begins: at `lead`, or behind a mark that would stand in it.
+    """Where a name of `taken` cells, the last a blank, begins: at `lead`, or behind a mark that stands in it.
 
     None: there is no room for it.
     """
-    if mark is not None and lead <= mark < lead + taken:
+    if mark is not None and lead <= mark < lead + taken - 1:
         lead = mark + 1
     return lead if lead + taken <= size else None
 

@@ -20,11 +20,11 @@ from ctxctl.text import cells
 from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
-from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
+from ctxctl.tui.sizes import EXPECTED, NOTHING_KNOWN, capacity_of, is_unknown, method_of, share_of
 from ctxctl.tui.thread_names import holds_id
 from ctxctl.tui.thread_tree import Place, TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
-from ctxctl.wording import LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, share, short
+from ctxctl.wording import LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, short
 
 
 def sent_pieces(window: Window) -> list[Piece]:
@@ -34,7 +34,7 @@ def sent_pieces(window: Window) -> list[Piece]:
     sign = EXPECTED if method == "expected" else ""
     of = "" if full is None else f" of {number(full)}"
     done = " recorded (no bill read)" if method == "recorded" else " sent"
-    if not window.used and window.uncounted and method == "recorded":
+    if is_unknown(window.used, window.uncounted, method):
         return _nothing_known(window, full)
     pieces = [Piece(f"{sign}{number(window.used)}{of}{done}", style, 10)]
     if method == "expected":
@@ -43,7 +43,8 @@ def sent_pieces(window: Window) -> list[Piece]:
     if full is None:
         return [*pieces, Piece("limit unknown", "muted", 4), *_uncounted(window, method)]
     least, most = ("at least ", "at most ") if method == "recorded" else (sign, sign)
-    pieces.append(Piece(least + share(window.used, full), style, 6))
+    part = share_of(window, full)
+    pieces.append(Piece("" if part is None else least + part, style, 6))
     if window.over:
         pieces.append(Piece(f"over by {least}{number(window.over)}", "warning", 9))
     elif window.free is not None:
@@ -56,7 +57,7 @@ def sent_pieces(window: Window) -> list[Piece]:
 
 def _nothing_known(window: Window, full: int | None) -> list[Piece]:
     """Phrases for a request of which nothing is recorded that could be counted."""
-    pieces = [Piece("what was sent is not known", "warning", 10), *_uncounted(window, "recorded")]
+    pieces = [Piece(NOTHING_KNOWN, "warning", 10), *_uncounted(window, "recorded")]
     if full is not None:
         pieces.append(Piece(f"limit {number(full)}", "", 5))
     if window.limit_source is not None:
@@ -420,7 +421,8 @@ def _share(step: Step) -> str:
     window = step.window
     full = capacity_of(window)
     sign = {"reported": "", "expected": EXPECTED, "recorded": "≥"}[method_of(window)]
-    return sign + share(window.used, full) if full else ""
+    part = share_of(window, full) if full else None
+    return "" if part is None else sign + part
 
 
 def _bill(step: Step, *, whole: bool) -> str:
