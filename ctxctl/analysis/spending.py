@@ -78,7 +78,6 @@ class NamedFrame:
                 stood = self._heads.pop(placement, 0) + sign
                 if stood:
                     self._heads[placement] = stood
-                self._head += sign
             if placement.method == "uncounted":
                 self._uncounted.add(name)
 
