@@ -196,10 +196,19 @@ def problem_lines(name: str, problems: Sequence[Problem], total: int, cap: int |
     """At most `cap` of the problems (None: all) and those that say what was cut, then how many more there are
     of the `total`.
     """
-    shown = [*problems[:cap]]
-    if cap is not None:
-        shown += [problem for problem in problems[cap:] if problem.slug in _CUTS]
+    shown = listed(problems, cap)
     for problem in shown:
         yield problem_line(name, problem)
     if total > len(shown):
-        yield f"{visible(name)}: {plural(total - len(shown), 'more problem')} not shown ({total:,} in all)"
+        yield unshown_line(name, total - len(shown), total)
+
+
+def listed(problems: Sequence[Problem], cap: int | None) -> list[Problem]:
+    """The first problems, no more than `cap` (None: all), and those behind them that say what was cut."""
+    behind = () if cap is None else problems[cap:]
+    return [*problems[:cap], *(problem for problem in behind if problem.slug in _CUTS)]
+
+
+def unshown_line(name: str, more: int, total: int) -> str:
+    """How many problems there are beside those shown, of how many."""
+    return f"{visible(name)}: {plural(more, 'more problem')} not shown ({total:,} in all)"
