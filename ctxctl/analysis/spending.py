@@ -43,8 +43,10 @@ class _Region(NamedTuple):
 class NamedFrame:
     """The sums of one thread's frame by name."""
 
-    def __init__(self, by: By) -> None:
+    def __init__(self, by: By, uncounted: set[str]) -> None:
+        """`uncounted` is given the names that had an item of unknown size."""
         self._by = by
+        self._uncounted = uncounted
         self._placements: list[Placement] = []
         self._tokens: dict[str, int] = {}
         self._copies: dict[str, int] = {}
@@ -76,6 +78,8 @@ class NamedFrame:
                 stood = self._heads.pop(placement, 0) + sign
                 if stood:
                     self._heads[placement] = stood
+            if placement.method == "uncounted":
+                self._uncounted.add(name)
 
     def parts(self, billed: Tokens, beside: int) -> dict[str, list[int]]:
         """By name, its billed tokens by `PARTS`, and all that it counts.

@@ -19,6 +19,7 @@ from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.bill_notes import doubted_lines, misses_text, with_mark
+from ctxctl.report.costs import spent_money, spent_tokens
 from ctxctl.report.heading import Header, how_known, learned_text
 from ctxctl.report.replay import Totals
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, unrecorded_text
@@ -136,7 +137,7 @@ class _Report:
             rows.append(["only", f"turns {self._say(header.turn)}"])
         if found.peak is not None:
             window, where = found.peak
-            parts = [f"at most {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
+            parts = [f"peak {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
             if totals.over:
                 parts.append(f"{plural(totals.over, 'step')} over")
             if (said := limit_text(window)) is not None:
@@ -272,7 +273,7 @@ class _Report:
     def _spent(self, found: Gathered) -> list[str]:
         costs = found.costs
         rows = [
-            [self._say(spent.name, 40), number(spent.steps), number(spent.tokens), dollars(spent.money)]
+            [self._say(spent.name, 40), number(spent.steps), spent_tokens(spent), spent_money(spent)]
             for spent in costs.spent()[:_SPENT]
         ]
         if not rows:

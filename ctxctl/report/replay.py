@@ -104,7 +104,7 @@ class ReplayReport:
         totals, largest = self.totals, self.totals.largest
         if largest is None:
             return
-        said = f"at most {size_of_limit(largest.window)}, at {self._address(largest)}.{largest.step}"
+        said = f"peak {size_of_limit(largest.window)}, at {self._address(largest)}.{largest.step}"
         if totals.threads == 1:
             said += f"; {size_text(totals.last[0].window)} at the last step"
         known = ", ".join(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def size_text(window: Window) -> str:
-    """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number in front.
+    """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number first.
 
     An expected size keeps its digits here, where it stands beside figures that add up with it (recorded,
     free, unrecorded); a sentence that says it alone rounds it (`model.sizes.sent_words`).
@@ -38,7 +38,7 @@ def known_by(window: Window, *, billed: bool = False) -> str:
     if window.used_method == "reported":
         return KNOWN_BY["reported"]
     if window.used_method == "expected" and billed:
-        return "expected from its bill, which is for another model or frame"
+        return "expected, from a bill for another model or frame"
     if window.used_method == "expected":
         return KNOWN_BY["expected"]
     return KNOWN_BY["recorded"]
@@ -91,7 +91,7 @@ def unrecorded_text(window: Window, lacking: str = "") -> str | None:
     if window.unrecorded is None:
         return None
     if window.unrecorded < 0:
-        return f"recorded content weighs {-window.unrecorded:,} more than was sent"
+        return f"recorded content is counted at {-window.unrecorded:,} more than was sent"
     named = f": {lacking}" if lacking and window.unrecorded else ""
     return f"{window.unrecorded:,} not recorded{named}"
 

@@ -77,7 +77,7 @@ def _declared(value: dict[str, Any], where: str, depth: int) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _can_say(name: str) -> bool:
-    """Whether a field of this name can say anything; records have few names, and have them again and again."""
+    """Whether a field of this name can say anything; records have few names, again and again."""
     if name in _UNREAD:
         return False
     return name in _LEAVE or name in _PLAIN or bool(_DONE.fullmatch(name) or _STATUS.fullmatch(name))

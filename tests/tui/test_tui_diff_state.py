@@ -15,7 +15,16 @@ from ctxctl.tui.screens.diff import lines
 from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.sheet import make
 from ctxctl.tui.screens.diff.state import DiffState
-from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
+from ctxctl.tui.screens.diff.values import (
+    Entry,
+    FrameDiff,
+    FrameName,
+    ItemDiff,
+    Listing,
+    Pair,
+    SideHead,
+    TextKey,
+)
 from ctxctl.wording import MINUS
 
 PAIR = Pair(FrameName(3), FrameName(7))
@@ -201,9 +210,9 @@ def test_lines_fill_their_width(width: int) -> None:
     state = opened()
     for parts in lines.head(state, width):
         assert cells(text(parts)) == width or width < 3
-    assert cells(text(lines.table_heading(width))) == width
+    assert cells(text(lines.table_heading(Listing(diff(*ITEMS)), width))) == width
     for item in ITEMS:
-        assert cells(text(lines.table_line(diff(*ITEMS), item, width))) == width
+        assert cells(text(lines.table_line(Listing(diff(*ITEMS)), diff(*ITEMS), item, width))) == width
 
 
 def test_what_differs_between_the_sides_is_said() -> None:
@@ -269,7 +278,7 @@ def test_why_an_item_left_or_moved() -> None:
 
 def test_names_are_one_line_of_visible_text() -> None:
     hostile = replace(ITEMS[4], title="a\x1b[31m\nb\u202e[/]", cause="\x07bell", status="removed")
-    shown = text(lines.table_line(diff(hostile), hostile, 80))
+    shown = text(lines.table_line(Listing(diff(hostile)), diff(hostile), hostile, 80))
     assert "\x1b" not in shown
     assert "\n" not in shown
     assert "\u202e" not in shown

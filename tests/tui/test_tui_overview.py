@@ -75,6 +75,8 @@ def test_a_sparkline_has_its_limit_its_compaction_and_the_current_turn() -> None
     (line,) = header.sparkline(series(10, 100, 20, 30, marks={2: COMPACTED}), 3, 12)
     assert said(line) == "▁█╵▃┄100    "
     assert ("▃", "gauge-here") in line
+    (line,) = header.sparkline(series(0, 100), 0, 12)
+    assert (" ", "gauge-here") in line  # where one is, it is not higher than it was
     upper, lower = header.sparkline(series(10, 100), 0, 12, 2)
     assert (said(upper)[:2], said(lower)[:2]) == ("┄█", "▂█")
 

@@ -320,7 +320,7 @@ def impossible_parent_line(source: Source) -> int:
     before: set[str] = set()
     """The prompts in front of the last result."""
     for number, value in _messages(source):
-        uuid, parent = string(value.get("uuid")), value.get("parentUuid")
+        uuid, parent = string(value.get("uuid")), string(value.get("parentUuid"))
         if value["type"] == "assistant":
             if parent is not None and parent not in prompts:
                 return 0

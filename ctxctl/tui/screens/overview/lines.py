@@ -29,7 +29,7 @@ from ctxctl.tui.series import (
     column_of,
     turns_of,
 )
-from ctxctl.tui.sizes import amount, compaction_phrase
+from ctxctl.tui.sizes import NOTHING_KNOWN, amount, compaction_phrase
 from ctxctl.tui.step_series import StepSeries
 from ctxctl.tui.thread_tree import Thread, ThreadTree, TurnEntry
 from ctxctl.wording import (
@@ -190,7 +190,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
     sessions = len({thread.name[0] for thread in threads})
-    steps = sum(t.steps for t in threads)
+    steps, freed = sum(t.steps for t in threads), sum(t.freed for t in threads)
     right = [
         Piece(plural(sessions, "session"), "", 4),
         Piece(plural(len(threads), "thread"), "", 5),
@@ -203,7 +203,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
         Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new" if most.used else "", "new", 8),
-        Piece(f"{number(-sum(t.freed for t in threads))} freed" if most.used else "", "freed", 8),
+        Piece(f"{number(-freed)} freed" if freed else "", "freed", 8),
         *_turns_with(COMPACTION, sum(t.compactions for t in threads), "compactions", 6),
         *_turns_with(BREAK, sum(t.breaks for t in threads), "cache breaks or misses", 5),
         *_turns_with("!", sum(t.warnings for t in threads), "warnings", 7),
@@ -217,13 +217,10 @@ def _turns_with(sign: str, turns: int, what: str, rank: int) -> list[Piece]:
     return [Piece(f"{sign} {plural(turns, 'turn')} with {what}", "", rank)] if turns else []
 
 
-_UNSAID: Final = "what was sent is not known"
-
-
 def _peak(most: Figures) -> str:
     """The most that was sent; where nothing was counted and nothing billed, that it is not known."""
     if not most.used:
-        return _UNSAID
+        return NOTHING_KNOWN
     done = "recorded" if most.method == "recorded" else "sent"
     return f"peak {amount(most.used, most.method, content=False)} {done}"
 
@@ -291,8 +288,9 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         (f"{SIGNS['omitted']} {entry.omitted} omitted", entry.omitted > 0),
     ]
     known = entry.used or entry.method != "recorded"
+    size = f"{amount(entry.used, entry.method, content=False)} {how}{part}"
     return [
-        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}" if known else _UNSAID, "", 9),
+        Piece(size if known else NOTHING_KNOWN, "", 9),
         Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new" if known else "", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
@@ -342,7 +340,7 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
         "steps": number(thread.steps),
         "peak": _most(most, thread.reported is not None, brief=True) if most.used else NOT_KNOWN,
         "new": signed(thread.new, brief=True) if most.used else NOT_KNOWN,
-        "freed": short(-thread.freed) if thread.freed else "·",
+        "freed": short(-thread.freed) if thread.freed else "·" if most.used else NOT_KNOWN,
         COMPACTION: str(thread.compactions or "·"),
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),
@@ -467,10 +465,10 @@ def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, 
     for n, figures in enumerate(columns):
         text, style = _cell(figures, shape.rows, base, top)
         gap = text if text in (_LIMIT, _RESERVE, COMPACTS) else " "
-        shown = f"{style}-here" if n == here and style.startswith("gauge") else style
+        shown = "gauge-front" if n == here and style.startswith("gauge") else style
         parts.append((text * (shape.broad - 1 if shape.broad > 2 else shape.broad), shown))
         if shape.broad > 2:
-            parts.append((gap, style))  # never reversed: a blank would look like a bar
+            parts.append((gap, style))
     return _filled(parts, shape, width)
 
 

@@ -22,10 +22,12 @@ from ctxctl.tui.sizes import amount
 from ctxctl.tui.step_words import StepWords
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 from ctxctl.wording import (
+    AT_LEAST,
     BREAK,
     COMPACTION,
     FINDING,
     MINUS,
+    NOT_KNOWN,
     SIGNS,
     WRITTEN,
     brief_kind,
@@ -461,6 +463,9 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     blank = [Column("", "", widths.kind)] if widths.whole_kind else []
     style = f"heading-{group.status}" if group.status else "muted" if group.key in NONE.values() else "strong"
     amounts = _change_amounts(group.in_window, group.new, group.freed, group.saved, group.stale, widths.brief)
+    if group.uncounted:  # what nobody counted is not nothing
+        least = NOT_KNOWN if not group.in_window else f"{AT_LEAST}{amounts.window}"
+        amounts = amounts._replace(window=least)
     return _table_line(table, [Column(name, style), *blank], amounts, "", width, "strong")
 
 
@@ -484,6 +489,8 @@ def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = 
     amounts = _change_amounts(
         change.in_window, change.new, change.freed, held.saved, held.stale, widths.brief
     )
+    if held.uncounted and not size_of(change):
+        amounts = amounts._replace(**{_UNSIZED.get(change.status, "window"): NOT_KNOWN})
     into = table.names.at_ref(change.into) if change.into else ""
     cause = why(change, into, brief=widths.cause < 20)
     if held.stale and not cause and "stale" not in _columns(table, width):
@@ -494,6 +501,10 @@ def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = 
         amounts = amounts._replace(window=f"({size})")
     bar = _bar(table, change, widths.bar)
     return _table_line(table, first, amounts, cause, width, out=omitted, bar=bar)
+
+
+_UNSIZED: Final = {"removed": "freed"}
+"""The amount of which it is said that it is not known, where that is not the item's size in the window."""
 
 
 def _bar(table: ChangeTable, change: Change, width: int) -> Column:
