@@ -117,6 +117,10 @@ def _used(
 def wrap(text: str, width: int) -> Iterator[str]:
     """Lines of at most `width` cells, broken at blanks; a longer word is clipped on a line of its own."""
     size = len if is_plain(text) else cells
+    if size is len and len(text) <= width and not text.startswith(" "):
+        if text:
+            yield text.rstrip(" ")
+        return
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
