@@ -205,6 +205,30 @@ def test_the_summary_is_always_whole_at_80_columns() -> None:
     assert "user 60" in found[3]
 
 
+def test_columns_in_which_nothing_stands_are_left_out() -> None:
+    came = diff(entry("question", "added", 0, 12), entry("system"))
+    listing = Listing(came)
+    assert text(lines.table_heading(listing, 80)).split() == ["kind", "item", "after", "new"]
+    everything = Listing(came, everything=True)
+    assert text(lines.table_heading(everything, 80)).split() == ["kind", "item", "before", "after", "new"]
+    every = ["kind", "item", "before", "after", "new", "freed", "why"]
+    assert text(lines.table_heading(Listing(diff(*ITEMS)), 80)).split() == every
+    assert text(lines.table_heading(Listing(), 80)).split() == every
+
+
+def test_what_nobody_counted_is_not_nothing() -> None:
+    unknown = [side(used=0, uncounted=2, method="recorded", segments={}) for _ in range(2)]
+    sealed = entry("sealed", "added", 0, 0, uncounted=(False, True))
+    found = diff(sealed, a=unknown[0], b=unknown[1])
+    state = moves.compared(DiffState(), PAIR, found)
+    head = [text(parts) for parts in lines.head(state, 80)]
+    assert all("what was sent is not known" in line for line in head[:2])
+    assert "0" not in head[2].replace("~0", "").replace(f"{MINUS}0", "").replace("=0", "").replace("∅0", "")
+    row = text(lines.table_line(state.listing, found, sealed, 80)).split()
+    assert row[-1] == "-"
+    assert lines.tokens(sealed) == "size not known"
+
+
 @pytest.mark.parametrize("width", [1, 7, 20, 40, 59, 80, 100, 130, 200])
 def test_lines_fill_their_width(width: int) -> None:
     state = opened()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.cost_sums import Paid
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
@@ -41,6 +42,8 @@ _SIGNED: Final = 40
 """Cells from which on there is room for three signs."""
 _BRIEF: Final = 12
 """Cells of a session's name in front of a prompt."""
+_BOTH: Final = 24
+"""Cells from which on a thread's name and a prompt share a line."""
 _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""
 _PLAIN: Final = 10
@@ -102,7 +105,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         Column(" " + level_sign(entry.used, full), _heat(entry, entry.cap), 2),
         *_signs(signs, width, width - indent - digits - 4 - sum(extras.values())),
         *_written(state, entry.last, width),
-        Column(_turn_title(state, place.turn, entry), _title_style(entry)),
+        Column("", _title_style(entry), fit=lambda room: _turn_title(state, place.turn, entry, room)),
     ]
     paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
     return laid_out(columns + _amounts(state, entry, extras, paid, _counts(entry)), width)
@@ -139,21 +142,31 @@ def _written(state: State, ordinal: int, width: int) -> list[Column]:
     return [Column(WRITTEN if ordinal >= state.list.turns.settled else "", "warning", 2)]
 
 
-def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
-    """The prompt's first words; on the first turn of a thread below another one, the thread comes first."""
+def _turn_title(state: State, turn: int, entry: TurnEntry, room: int) -> str:
+    """The prompt's first words; on the first turn of a thread below another one, the thread comes first.
+
+    Where there is little room, the prompts of its other turns tell more than its name again.
+    """
     title = one_line(entry.title or "") or _NO_PROMPT
     tree = state.list.turns.tree
     thread = tree.thread_of(turn)
     if thread.at is None:
         # The only thread there is says nothing: the head names it too.
         named = entry.thread != MAIN_THREAD and state.list.turns.several
-        return f"{_thread(state, entry)} {title}" if named else title
+        first = thread.turns[0] == turn
+        return _led(_thread(state, entry), title, room) if named and (first or room >= _BOTH) else title
     if thread.turns[0] != turn:
         return title
     hidden = f" ({plural(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
     derived = "" if thread.recorded else " ≈"
-    name = _thread(state, entry)
-    return f"↳{name}{derived}{hidden} {title}"
+    return _led(f"↳{_thread(state, entry)}{derived}{hidden}", title, room)
+
+
+def _led(name: str, title: str, room: int) -> str:
+    """A name with a prompt behind it, which has half of the room where there is enough for both."""
+    if room >= _BOTH and cells(name) + 1 + cells(title) > room:
+        name = both_ends(name, max(room - 1 - cells(title), room // 2))
+    return f"{name} {title}"
 
 
 def _thread(state: State, entry: TurnEntry) -> str:
@@ -201,7 +214,10 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
     full = state.list.turns.peak if entry.cap is None else entry.cap
     last = place.step == entry.steps - 1
     if width < _TIGHT:
-        columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
+        whole = f"{row.turn}.{row.step}"
+        room = width - 2 - sum(_extras(state, width).values())
+        said = Column(whole if cells(whole) < room else f".{row.step}", "step")
+        columns = [Column(" └" if last else " ├", "mark", 2), said]
         return laid_out(columns + _amounts(state, row, _extras(state, width)), width)
     signs = [
         ("m", state.marked == row.ordinal),
