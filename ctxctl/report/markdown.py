@@ -19,6 +19,7 @@ from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.bill_notes import doubted_lines, misses_text, with_mark
+from ctxctl.report.changes import tokens_text
 from ctxctl.report.costs import spent_money, spent_tokens
 from ctxctl.report.heading import Header, how_known, learned_text
 from ctxctl.report.replay import Totals
@@ -226,7 +227,7 @@ class _Report:
             why.append(change.provenance)
         return [
             f"{SIGNS[change.status]} {change.status}", self._say(name, _NAME), self._say(change.kind, 30),
-            number(change.tokens), number(change.new) if change.new else "",
+            tokens_text(change), number(change.new) if change.new else "",
             number(change.freed) if change.freed else "", ", ".join(why),
         ]  # fmt: skip
 

@@ -35,6 +35,7 @@ from ctxctl.report.sent import (
     known_by,
     limit_text,
     size_of_limit,
+    size_text,
     threshold_text,
     unrecorded_text,
 )
@@ -204,7 +205,7 @@ class TurnsReport:
         last = self._last()
         window = last.window
         if window.used_method == "recorded":
-            parts = [f"{number(window.recorded)} recorded; what was sent is not known: no bill was read"]
+            parts = [f"{size_text(window)}; what was sent is not known: no bill was read"]
         else:
             parts = [size_of_limit(window), known_by(window, billed=believed_bill(last))]
         parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
@@ -292,6 +293,8 @@ class TurnsReport:
         for row in sums.turns:
             for flag, steps in row.flags.items():
                 flags[flag] = flags.get(flag, 0) + steps
+        if totals.over:
+            flags.pop("over_budget", None)  # said already
         for flag, steps in flags.items():
             yield f"{visible(flag.replace('_', ' '))} in {plural(steps, 'step')}"
 
