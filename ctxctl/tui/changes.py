@@ -52,6 +52,8 @@ class Holding(NamedTuple):
     saved: int | None = None
     """Tokens that were not sent again because the model has them; None: not known of the single item."""
     segment: str = ""
+    uncounted: bool = False
+    """The capture holds neither its text nor its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Group:
     freed: int
     saved: int | None = None
     stale: int = 0
+    uncounted: int = 0
+    """How many have no known size: they add nothing to the tokens."""
     folded: bool = False
     cause: str | None = None
     """The cause of all of them, where they have one and nothing else is to be said of any."""
@@ -268,8 +272,10 @@ def arranged_groups(facts: Facts, arrangement: Arrangement) -> list[Group]:
         some = _group("skipped", noted, facts)
         rest = max(facts.used - sum(group.in_window for group in groups), some.in_window)
         stale = max(facts.stale - sum(group.stale for group in groups), 0)
+        unsized = sum(one.uncounted for one in facts.holdings.values())
+        unsized = max(unsized - sum(group.uncounted for group in groups), 0)
         some = replace(some, changes=(), count=facts.skipped_count, folded=True, noted=noted)
-        groups.append(replace(some, in_window=rest, saved=facts.saved, stale=stale))
+        groups.append(replace(some, in_window=rest, saved=facts.saved, stale=stale, uncounted=unsized))
     return sorted(groups, key=_RANKS.get(arrangement.by, _by_size))
 
 
@@ -336,6 +342,7 @@ def _group(key: str, changes: Sequence[Change], facts: Facts) -> Group:
         sum(change.new for change in changes),
         sum(change.freed for change in changes),
         stale=sum(_holding(facts, change).stale for change in changes),
+        uncounted=sum(_holding(facts, change).uncounted for change in changes),
         cause=_common_cause(changes),
     )
 

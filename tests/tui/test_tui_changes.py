@@ -5,13 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from fake import FakeInspector, Request, Thing, long_session, notes_agent
 from helpers import LARGE, made, running
 
 from ctxctl.text import cells
 from ctxctl.tui.answers import turns
-from ctxctl.tui.changes import FACETS, ORDERS, Arrangement, Group
+from ctxctl.tui.changes import (
+    FACETS,
+    ORDERS,
+    Arrangement,
+    ChangeTable,
+    Facts,
+    Group,
+    Holding,
+    arranged_groups,
+)
 from ctxctl.tui.outline import Grouping
 from ctxctl.tui.screens.turns import lines
 from ctxctl.tui.screens.turns import state as moves
@@ -169,3 +179,18 @@ async def test_ten_thousand_changes_are_sorted_away_from_the_loop() -> None:
         state = session.app.turns.state
         assert state.table.arrangement.order == "name"
         assert state.table.count == 10_001
+
+
+@pytest.mark.parametrize("by", FACETS)
+def test_what_nobody_counted_is_not_nothing(by: Any) -> None:
+    (sealed, *_) = (change for group in table(Arrangement()).groups for change in group.changes)
+    sealed = msgspec.structs.replace(sealed, tokens=0, in_window=0, new=0)
+    held = {sealed.item: Holding(uncounted=True), "other": Holding(uncounted=True)}
+    facts = Facts([sealed], None, 1, 0, None, 0, held, lambda _: "")
+    how = Arrangement(by=by)
+    found = ChangeTable.of(arranged_groups(facts, how), holdings=held, arrangement=how)
+    shown = ["".join(text for text, _ in lines.change_line(found, n, 60)) for n in range(found.count)]
+    assert [line.split()[-1] for line in shown] == ["-", "-", "-"]
+    some = replace(found.groups[0], in_window=900)
+    partly = ChangeTable.of([some], holdings=held)
+    assert "≥900" in "".join(text for text, _ in lines.change_line(partly, 0, 60))

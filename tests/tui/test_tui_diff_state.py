@@ -15,7 +15,16 @@ from ctxctl.tui.screens.diff import lines
 from ctxctl.tui.screens.diff import state as moves
 from ctxctl.tui.screens.diff.sheet import make
 from ctxctl.tui.screens.diff.state import DiffState
-from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
+from ctxctl.tui.screens.diff.values import (
+    Entry,
+    FrameDiff,
+    FrameName,
+    ItemDiff,
+    Listing,
+    Pair,
+    SideHead,
+    TextKey,
+)
 from ctxctl.wording import MINUS
 
 PAIR = Pair(FrameName(3), FrameName(7))
@@ -196,14 +205,38 @@ def test_the_summary_is_always_whole_at_80_columns() -> None:
     assert "user 60" in found[3]
 
 
+def test_columns_in_which_nothing_stands_are_left_out() -> None:
+    came = diff(entry("question", "added", 0, 12), entry("system"))
+    listing = Listing(came)
+    assert text(lines.table_heading(listing, 80)).split() == ["kind", "item", "after", "new"]
+    everything = Listing(came, everything=True)
+    assert text(lines.table_heading(everything, 80)).split() == ["kind", "item", "before", "after", "new"]
+    every = ["kind", "item", "before", "after", "new", "freed", "why"]
+    assert text(lines.table_heading(Listing(diff(*ITEMS)), 80)).split() == every
+    assert text(lines.table_heading(Listing(), 80)).split() == every
+
+
+def test_what_nobody_counted_is_not_nothing() -> None:
+    unknown = [side(used=0, uncounted=2, method="recorded", segments={}) for _ in range(2)]
+    sealed = entry("sealed", "added", 0, 0, uncounted=(False, True))
+    found = diff(sealed, a=unknown[0], b=unknown[1])
+    state = moves.compared(DiffState(), PAIR, found)
+    head = [text(parts) for parts in lines.head(state, 80)]
+    assert all("what was sent is not known" in line for line in head[:2])
+    assert "0" not in head[2].replace("~0", "").replace(f"{MINUS}0", "").replace("=0", "").replace("∅0", "")
+    row = text(lines.table_line(state.listing, found, sealed, 80)).split()
+    assert row[-1] == "-"
+    assert lines.tokens(sealed) == "size not known"
+
+
 @pytest.mark.parametrize("width", [1, 7, 20, 40, 59, 80, 100, 130, 200])
 def test_lines_fill_their_width(width: int) -> None:
     state = opened()
     for parts in lines.head(state, width):
         assert cells(text(parts)) == width or width < 3
-    assert cells(text(lines.table_heading(width))) == width
+    assert cells(text(lines.table_heading(Listing(diff(*ITEMS)), width))) == width
     for item in ITEMS:
-        assert cells(text(lines.table_line(diff(*ITEMS), item, width))) == width
+        assert cells(text(lines.table_line(Listing(diff(*ITEMS)), diff(*ITEMS), item, width))) == width
 
 
 def test_what_differs_between_the_sides_is_said() -> None:
@@ -269,7 +302,7 @@ def test_why_an_item_left_or_moved() -> None:
 
 def test_names_are_one_line_of_visible_text() -> None:
     hostile = replace(ITEMS[4], title="a\x1b[31m\nb\u202e[/]", cause="\x07bell", status="removed")
-    shown = text(lines.table_line(diff(hostile), hostile, 80))
+    shown = text(lines.table_line(Listing(diff(hostile)), diff(hostile), hostile, 80))
     assert "\x1b" not in shown
     assert "\n" not in shown
     assert "\u202e" not in shown

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from helpers import LARGE, running
 
-from ctxctl.model.findings import Finding, Place, Severity
+from ctxctl.model.findings import Finding, Place, Severity, Tally
 from ctxctl.session import Inspector
+from ctxctl.tui.answers.pointers import finding_lines
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.finding_marks import FindingMarks, local_message, phrase, style
 from ctxctl.tui.screens.pointers.requests import Goal, Line, page_of
@@ -86,7 +88,15 @@ def test_a_page_opens_at_what_it_tells_of_the_item_else_of_the_steps_in_front() 
     page = page_of("findings", lines)
     assert page.line_of("b", range(3, 4)) == 2
     assert page.line_of("c", range(3, 4)) == 1
-    assert page.line_of(None, range(9, 10)) == 0
+    assert page.line_of(None, range(9, 10)) == 1  # the first that leads anywhere
+    assert page_of("findings", lines[:1]).line_of(None, range(9, 10)) == 0
+
+
+def test_findings_of_a_rule_stand_below_one_heading() -> None:
+    found = [finding("one", 1), finding("two", 2), finding("three", 3)]
+    found[1] = msgspec.structs.replace(found[1], code="CTX002")
+    told = [line.text for line in finding_lines(found, Tally(("CTX001", "CTX002"), 9)) if line.kind == "@"]
+    assert told == ["CTX001 a-rule · warning · 2 findings", "CTX002 a-rule · warning · 1 finding"]
 
 
 async def test_a_finding_is_marked_told_and_opened() -> None:

@@ -432,13 +432,19 @@ LIFE = [
 def test_steps_without_a_change_are_one_line() -> None:
     document = life.life_document(LIFE, here=1)
     lines = document.text.split("\n")
-    assert lines[0] == "1.1+  4.1~  5.1−  8.1+"  # noqa: RUF001 - the sign as it is shown
-    assert [line.split()[0] for line in lines[2:]] == ["1.1", "2.1…3.1", "4.1", "5.1", "8.1"]
-    assert "unchanged in 2 steps" in lines[3]
-    assert "◂ here" in lines[3]
-    assert "(+4)" in lines[4]
-    assert "compacted into summary-1" in lines[5]
-    assert list(document.links or ()) == [-1, -1, 0, 1, 3, 4, 7]
+    assert [line.split()[0] for line in lines] == ["1.1", "2.1…3.1", "4.1", "5.1", "8.1"]
+    assert "unchanged in 2 steps" in lines[1]
+    assert "◂ here" in lines[1]
+    assert "(+4)" in lines[2]
+    assert "compacted into summary-1" in lines[3]
+    assert list(document.links or ()) == [0, 1, 3, 4, 7]
+
+
+def test_the_changes_of_a_life_of_many_lines_are_named_first() -> None:
+    moments = [moment(n, "updated", f"v{n}") for n in range(12)]
+    lines = life.life_document(moments, here=1).text.split("\n")
+    assert lines[0].startswith("12 changes: 1.1~  2.1~ ")
+    assert lines[1] == ""
 
 
 def test_a_life_says_how_far_it_was_read_and_when_there_is_none() -> None:

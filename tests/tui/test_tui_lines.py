@@ -15,7 +15,7 @@ from ctxctl.tui import series
 from ctxctl.tui.answers import trace_facts, turns
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.outline import Grouping
-from ctxctl.tui.screens.turns import header, item_view, lines
+from ctxctl.tui.screens.turns import budget_bar, header, item_view, lines
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.state import State, Trace
 
@@ -77,7 +77,11 @@ def test_every_line_has_exactly_the_width(width: int) -> None:
         assert cells(said(parts)) == width
     if width >= 2:
         step = None if state.detail is None else state.detail.step
-        for parts in [*header.head(state, width), header.bar(step, width), header.legend(step, width)]:
+        for parts in [
+            *header.head(state, width),
+            budget_bar.bar(step, width),
+            budget_bar.legend(step, width),
+        ]:
             assert cells(said(parts)) == width
 
 
@@ -180,22 +184,22 @@ def step_with(segments: dict[str, int]) -> Any:
 
 def test_the_bar_names_segments_in_the_providers_order() -> None:
     bar = said(
-        header.bar(step_with({"user": 60, "history": 200, "system": 60, "tools": 80, "mine": 50}), 120)
+        budget_bar.bar(step_with({"user": 60, "history": 200, "system": 60, "tools": 80, "mine": 50}), 120)
     )
     order = [bar.index(name) for name in ("tools", "system", "history", "user", "mine", "free", "reserve")]
     assert order == sorted(order)
 
 
 def test_the_smallest_segment_still_has_a_cell() -> None:
-    bar = said(header.bar(step_with({"tools": 1, "history": 100_000}), 60))
+    bar = said(budget_bar.bar(step_with({"tools": 1, "history": 100_000}), 60))
     assert bar[1] == "T"
 
 
 @pytest.mark.parametrize("width", range(40))
 def test_the_bar_fits_any_width(width: int) -> None:
     step = step_with({"tools": 1, "system": 5, "history": 900, "context": 3, "user": 2, "x": 1})
-    assert cells(said(header.bar(step, width))) == width
-    assert cells(said(header.legend(step, width))) == width
+    assert cells(said(budget_bar.bar(step, width))) == width
+    assert cells(said(budget_bar.legend(step, width))) == width
 
 
 def test_digests_are_not_told() -> None:

@@ -75,8 +75,28 @@ def test_a_sparkline_has_its_limit_its_compaction_and_the_current_turn() -> None
     (line,) = header.sparkline(series(10, 100, 20, 30, marks={2: COMPACTED}), 3, 12)
     assert said(line) == "▁█╵▃┄100    "
     assert ("▃", "gauge-here") in line
+    (line,) = header.sparkline(series(0, 100), 0, 12)
+    assert (" ", "gauge-here") in line  # where one is, it is not higher than it was
     upper, lower = header.sparkline(series(10, 100), 0, 12, 2)
     assert (said(upper)[:2], said(lower)[:2]) == ("┄█", "▂█")
+
+
+async def test_the_table_of_threads_leaves_out_what_none_of_them_has() -> None:
+    async with running(made(FakeInspector(threads()))) as session:
+        state = session.app.turns.state
+        view = overview.opened(state)
+        shown = set[str]()
+        for width in range(50, 220):
+            heading = said(overview.table_heading(view, state, width))
+            rows = [said(overview.thread_line(view, n, width, state)) for n in range(len(view.threads))]
+            assert {cells(line) for line in (heading, *rows)} == {width}
+            assert all(row[:18].strip() for row in rows)
+            for name in overview._columns(view, state, width):
+                end = heading.index(f" {name}") + 1 + len(name)
+                shown.add(name)
+                assert {row[:end].split()[-1] for row in rows} != {"·"}, name
+        assert {"freed", "◇", "!", "cost", "model"} <= shown
+        assert not {"↯", "∅", "cached"} & shown
 
 
 def test_many_turns_share_a_column_that_shows_the_highest() -> None:

@@ -195,7 +195,7 @@ async def test_w_without_an_item_says_so() -> None:
         assert session.app.turns.state.selected is None  # the head of a group
         await session.press("w")
         assert session.app.screen is session.app.turns
-        assert "no item under the cursor" in session.text
+        assert "the cursor is on no item" in session.text
 
 
 async def test_findings_are_those_that_the_settings_ask_for(

@@ -19,7 +19,7 @@ from ctxctl.tui.layout import Parts, Piece
 from ctxctl.tui.outline import Grouping, Turns
 from ctxctl.tui.screens.overview import lines as overview
 from ctxctl.tui.screens.overview.lines import Axis
-from ctxctl.tui.screens.turns import header, lines
+from ctxctl.tui.screens.turns import budget_bar, header, lines
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.header import content_pieces, sent_pieces
 from ctxctl.tui.screens.turns.state import State, Trace
@@ -122,61 +122,75 @@ def step(of: Window, **segments: int) -> Step:
 
 def test_what_is_not_recorded_comes_first_by_its_name() -> None:
     held = step(window(), history=16_000, user=117)
-    bar = header.bar(held, 202, None, CODE)
+    bar = budget_bar.bar(held, 202, None, CODE)
     assert bar[1] == (f"▒▒ {CODE} ".ljust(44, "▒"), "segment-unrecorded")
     assert said(bar).index("▏history") > 40
-    assert said(header.legend(held, 160, CODE)).startswith(f" ▒ {CODE} 44,802  ■ history 16,000  ■ user 117")
-    assert said(header.legend(held, 80, CODE)).startswith(" ▒ not recorded 44.8k  ■ history 16.0k")
-    assert said(header.bar(held, 62, None, CODE)).startswith(" ▒▒▒▒▒▒▒▒▒▒▒▒▒")
+    assert said(budget_bar.legend(held, 160, CODE)).startswith(
+        f" ▒ {CODE} 44,802  ■ history 16,000  ■ user 117"
+    )
+    assert said(budget_bar.legend(held, 80, CODE)).startswith(" ▒ not recorded 44.8k  ■ history 16.0k")
+    assert said(budget_bar.bar(held, 62, None, CODE)).startswith(" ▒▒▒▒▒▒▒▒▒▒▒▒▒")
 
 
 def test_less_than_nothing_is_not_drawn_but_said() -> None:
     held = step(window(14_913, cap=20_000, limit_source="recorded"), history=16_000, user=117)
-    bar = header.bar(held, 102, None, CODE)
+    bar = budget_bar.bar(held, 102, None, CODE)
     assert "▒" not in said(bar)
     # What is recorded fills no more than was sent: three quarters of the cap.
     filled = sum(len(text) for text, style in bar if style.startswith("segment-"))
     assert filled == 75
-    assert "! recorded content is counted at 1,204 more than was sent" in said(header.legend(held, 160, CODE))
-    assert "recorded 1.2k over what was sent" in said(header.legend(held, 80, CODE))
+    assert "! recorded content is counted at 1,204 more than was sent" in said(
+        budget_bar.legend(held, 160, CODE)
+    )
+    assert "recorded 1.2k over what was sent" in said(budget_bar.legend(held, 80, CODE))
 
 
 @pytest.mark.parametrize("method", ["expected", "recorded"])
 def test_what_is_free_is_no_surer_than_what_was_sent(method: Any) -> None:
     held = step(window(used_method=method, unrecorded=None), history=60_919)
     sign = "≈" if method == "expected" else "≤"
-    assert f"free {sign}139k" in said(header.bar(held, 100))
-    assert f"· free {sign}139k" in said(header.legend(held, 80))
+    assert f"free {sign}139k" in said(budget_bar.bar(held, 100))
+    assert f"· free {sign}139k" in said(budget_bar.legend(held, 80))
 
 
 def test_the_runtime_s_own_line_is_marked() -> None:
     of = window(threshold=167_000, threshold_source="Claude Code 2.1: window - 20,000 - 13,000")
     held = step(of, history=16_117)
-    bar = header.bar(held, 202, None, CODE)
+    bar = budget_bar.bar(held, 202, None, CODE)
     assert said(bar).index(COMPACTS) == 1 + 167
     assert (COMPACTS, "threshold") in bar
-    assert "┆ compacts at 167,000 (Claude Code 2.1)  " in said(header.legend(held, 160, CODE))
-    assert "┆ compacts at 167k  " in said(header.legend(held, 80, CODE))
+    assert "┆ compacts at 167,000 (Claude Code 2.1)  " in said(budget_bar.legend(held, 160, CODE))
+    assert "┆ compacts at 167k  " in said(budget_bar.legend(held, 80, CODE))
     plain = step(window(), history=16_117)
-    assert COMPACTS not in said(header.bar(plain, 202))
-    assert "compacts" not in said(header.legend(plain, 200))
+    assert COMPACTS not in said(budget_bar.bar(plain, 202))
+    assert "compacts" not in said(budget_bar.legend(plain, 200))
 
 
 def test_the_mark_stands_in_a_segment_too_and_where_no_limit_is_known() -> None:
     full = step(window(180_000, threshold=100_000), history=16_117)
-    assert said(header.bar(full, 202))[1 + 100] == COMPACTS
+    assert said(budget_bar.bar(full, 202))[1 + 100] == COMPACTS
     of = window(50_000, cap=None, limit_source=None, threshold=100_000)
-    bar = header.bar(step(of, history=16_117), 102)
+    bar = budget_bar.bar(step(of, history=16_117), 102)
     assert said(bar).rstrip().endswith(COMPACTS)
     assert "free" not in said(bar)
+
+
+@pytest.mark.parametrize("threshold", range(1_000, 200_000, 1_000))
+def test_the_mark_stands_beside_names_and_numbers(threshold: int) -> None:
+    held = step(window(130_000, threshold=threshold), history=100_000, user=9_000)
+    bar = said(budget_bar.bar(held, 82, None, CODE))
+    assert bar.count(COMPACTS) == 1
+    assert "free 70.0k" in bar
+    assert "history" in bar
+    assert "U" in bar.split("history")[1]
 
 
 @pytest.mark.parametrize("width", range(0, 60, 3))
 @pytest.mark.parametrize("used", [10, 14_913, 60_919, 250_000])
 def test_every_bar_has_its_width(width: int, used: int) -> None:
     held = step(window(used, threshold=167_000), history=16_000, user=117)
-    assert cells(said(header.bar(held, width, None, CODE))) == width
-    assert cells(said(header.legend(held, width, CODE))) == width
+    assert cells(said(budget_bar.bar(held, width, None, CODE))) == width
+    assert cells(said(budget_bar.legend(held, width, CODE))) == width
 
 
 # Charts and lists -------------------------------------------------------------------------------------------

@@ -469,6 +469,7 @@ def _entry(
             provenance="simulated" if p.simulated else "derived" if p.derived else "native",
             words=words.of(item, p, changed=held[0] != held[1]), places=_places(was, now),
             scores=_scores(sides, item), versions=_versions(was, now), line=p.line,
+            uncounted=_unsized(was, now),
         )  # fmt: skip
     flags = tuple(flag for flag in change.flags if flag not in ("derived-identity", change.cause))
     if change.status == "removed" and held[1]:
@@ -479,11 +480,17 @@ def _entry(
         flags=flags, provenance=change.provenance,
         words="" if here is None else words.of(item, here.placement, changed=True),
         places=_places(was, now), scores=_scores(sides, item), versions=_versions(was, now), line=change.line,
+        uncounted=_unsized(was, now),
     )  # fmt: skip
 
 
 def _places(was: _Held | None, now: _Held | None) -> tuple[int | None, int | None]:
     return None if was is None else was.place, None if now is None else now.place
+
+
+def _unsized(was: _Held | None, now: _Held | None) -> tuple[bool, bool]:
+    one, two = (held is not None and held.placement.method == "uncounted" for held in (was, now))
+    return one, two
 
 
 def _versions(was: _Held | None, now: _Held | None) -> tuple[str | None, str | None]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from ctxctl.tui.requests import Request
 
 _MOST: Final = 40
-"""Changes named in the first line."""
+"""Changes named in the first line, at most."""
+_FEW: Final = 8
+"""Events up to which nothing is to be gained by naming the changes first: all of them are seen."""
 _LINES: Final = 5000
 """Lines at most; of a longer life the beginning and the end are shown."""
 _STATUS: Final = 9
@@ -78,10 +80,11 @@ def life_document(
     found = life_events(moments)
     made = _TimelineLines()
     changes = [event.moment for event in found if event.moment.status != "skipped"]
-    if changes:
+    if len(found) > _FEW:
         brief = "  ".join(f"{m.turn}.{m.step}{_sign(m.status)}" for m in changes[:_MOST])
         rest = len(changes) - _MOST
-        made.line([(brief + (f"  and {number(rest)} more" if rest > 0 else ""), "strong")])
+        more = f"  and {number(rest)} more" if rest > 0 else ""
+        made.line([(f"{plural(len(changes), 'change')}: {brief}{more}", "strong")])
         made.line([])
     digits = max((cells(_place(event)) for event in found), default=0)
     for event in _kept(found, made):

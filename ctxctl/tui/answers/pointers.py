@@ -6,7 +6,6 @@ Texts are raw: the view makes them visible.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.item_names import NAMELESS, ItemNames
@@ -237,8 +236,10 @@ def finding_lines(
         yield Line(
             f"no findings: {plural(len(tally.rules), 'rule')} held at {plural(tally.steps, 'step')}", "!"
         )
-    for code, group in groupby(found, key=lambda finding: finding.code):
-        rule = list(group)
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in found:
+        by_rule.setdefault(finding.code, []).append(finding)
+    for code, rule in by_rule.items():
         more = tally.more.get(code, 0)
         total = plural(len(rule) + more, "finding")
         yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")

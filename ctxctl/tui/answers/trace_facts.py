@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ctxctl.session import Inspector
     from ctxctl.session.params import Params
 
+_FACT: Final = 22
+"""Cells in front of a fact of a stage."""
 _WIDE: Final = 75
 """Columns of what the capture holds: what the narrowest usual screen holds."""
 
@@ -89,7 +91,9 @@ def _supposed(limits: Limits) -> str:
 
 def stages(inspector: Inspector, ordinal: int) -> Document:
     """All stages of a step with what is known of each, and what its records tell beside the frame."""
-    return Document.of_lines((" ", line) for line in stages_text(inspector.step(ordinal)))
+    lines = list(stages_text(inspector.step(ordinal)))
+    hangs = [_FACT if line.startswith("  ") else 2 for line in lines]
+    return Document("\n".join(line.replace("\n", "␊") for line in lines), hangs=hangs)
 
 
 # Whole texts ------------------------------------------------------------------------------------------------

@@ -238,15 +238,21 @@ def _holdings(
     all_saved = saved is not None and saved == sum(change.tokens for change in skipped)
     stale: dict[str, int] = {}
     segments: dict[str, str] = {}
+    unsized: set[str] = set()
     before = inspector.previous(target.first)
     for ordinal in (before, None):
         placements = frame.placements if ordinal is None else inspector.frame(ordinal).placements
         for placement in placements:
             segments[placement.item] = placement.segment
+            if placement.method == "uncounted":
+                unsized.add(placement.item)
             if placement.stale and placements is frame.placements:
                 stale[placement.item] = stale.get(placement.item, 0) + placement.tokens
     known = {change.item: change.tokens for change in skipped} if all_saved else {}
-    return {item: Holding(stale.get(item, 0), known.get(item), segment) for item, segment in segments.items()}
+    return {
+        item: Holding(stale.get(item, 0), known.get(item), segment, item in unsized)
+        for item, segment in segments.items()
+    }
 
 
 def server_of(change: Change) -> str:

@@ -88,6 +88,7 @@ class Bar(ScrollBar):
 
 STYLES = [
     "gauge-full-here",
+    "gauge-front",
     "gauge-here",
     "gauge-unbilled-here",
     "good",

@@ -398,6 +398,10 @@ def test_problems() -> None:
     assert problem_line("f", found[1]) == "f: odd: whole file"
     assert list(problem_lines("f", found, 5, 1))[-1] == "f: 4 more problems not shown (5 in all)"
     assert len(list(problem_lines("f", found, 2, None))) == 2
+    cut = Problem(9, 0, "windows-too-large", "the rest is not read")
+    assert list(problem_lines("f", [*found, cut], 6, 1))[1:] == [
+        problem_line("f", cut), "f: 4 more problems not shown (6 in all)"
+    ]  # fmt: skip
 
 
 def life(

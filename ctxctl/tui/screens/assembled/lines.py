@@ -9,7 +9,7 @@ from ctxctl.text import cells, clip, pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.assembled.values import Assembled, Block
 from ctxctl.tui.screens.diff.lines import label
-from ctxctl.tui.sizes import amount
+from ctxctl.tui.sizes import NOTHING_KNOWN, amount, is_unknown
 from ctxctl.wording import brief_kind, number, plural, share, short
 
 CACHED: Final = "█"
@@ -41,6 +41,8 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
 
 def _held(shown: Assembled) -> str:
     """A phrase for how much of what was sent the blocks hold."""
+    if is_unknown(shown.recorded, shown.uncounted, shown.method):
+        return NOTHING_KNOWN
     if shown.method == "recorded":
         return f"{plural(shown.recorded, 'token')} recorded"
     return f"{number(shown.recorded)} of {amount(shown.sent, shown.method)} sent"
@@ -55,8 +57,10 @@ def _prefix(shown: Assembled, width: int) -> Parts:
             said = "the first request of its thread: no cache prefix is possible"
         return spread([Piece(said, "muted", 9)], [], width)
     part = f"{share(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""
+    unknown = not shown.prefix and not shown.recorded and shown.uncounted
+    size = "of unknown size" if unknown else number(shown.prefix)
     left = [
-        Piece(f"{CACHED} possible cache prefix {number(shown.prefix)}", "cached", 10),
+        Piece(f"{CACHED} possible cache prefix {size}", "cached", 10),
         Piece(part, "cached", 4),
         Piece(
             f"ended by {shown.broken}" if shown.broken else "all of the request before",

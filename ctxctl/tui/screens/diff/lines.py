@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
@@ -10,11 +10,11 @@ from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.text import pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.screens.diff.state import DiffState
-from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, SideHead
-from ctxctl.tui.screens.turns.header import UNKNOWN, ordered
-from ctxctl.tui.sizes import amount
+from ctxctl.tui.screens.diff.values import COLUMNS, Entry, FrameDiff, ItemDiff, Listing, SideHead
+from ctxctl.tui.screens.turns.budget_bar import UNKNOWN, ordered
+from ctxctl.tui.sizes import NOTHING_KNOWN, amount
 from ctxctl.tui.versions import change_of
-from ctxctl.wording import MINUS, SIGNS, brief_kind, number, plural, short, signed
+from ctxctl.wording import MINUS, NOT_KNOWN, SIGNS, brief_kind, number, plural, short, signed
 
 _BASIS: Final = {"none": "nothing recorded", "repeat": "nothing recorded: as before", "policy": "simulated"}
 
@@ -71,6 +71,8 @@ def label(trace: str, address: str, width: int) -> str:
 
 
 def _window(side: SideHead) -> list[Piece]:
+    if side.unknown:
+        return [Piece(NOTHING_KNOWN, "warning", 5)]
     full = side.limit if side.cap is None else side.cap
     of = "" if full is None else f" of {number(full)}"
     how = "recorded" if side.method == "recorded" else "sent"
@@ -87,6 +89,12 @@ def _window(side: SideHead) -> list[Piece]:
 def _sums(diff: FrameDiff, width: int) -> Parts:
     """What was sent, explained; of frames of which one was never billed, what is recorded."""
     a, b = diff.a, diff.b
+    right = [
+        Piece(f"{SIGNS[status]}{number(count)}", f"sign-{status}" if count else "muted", 8 if count else 2)
+        for status, count in diff.counts.items()
+    ]
+    if a.unknown and b.unknown:
+        return spread([Piece("no size of what came or left is known", "muted", 10)], right, width)
     was, now = (a.used, b.used) if diff.sized else (a.recorded, b.recorded)
     how = (a.method, b.method) if diff.sized else ("reported", "reported")
     one, two = amount(was, how[0], content=False), amount(now, how[1], content=False)
@@ -103,10 +111,6 @@ def _sums(diff: FrameDiff, width: int) -> Parts:
         left.append(Piece(f"{signed(-off)} counted differently", "warning", 9))
     left.append(Piece(f"= {two} after", "strong", 10))
     left.append(Piece(f"({signed(now - was)})", "muted", 4))
-    right = [
-        Piece(f"{SIGNS[status]}{number(count)}", f"sign-{status}" if count else "muted", 8 if count else 2)
-        for status, count in diff.counts.items()
-    ]
     return spread(left, right, width)
 
 
@@ -154,7 +158,12 @@ class _Widths(NamedTuple):
     brief: bool
 
 
-def _widths(width: int) -> _Widths:
+def _widths(width: int, columns: frozenset[str]) -> _Widths:
+    widths = _widest(width)
+    return widths if "why" in columns else widths._replace(why=0)
+
+
+def _widest(width: int) -> _Widths:
     if width >= 120:
         return _Widths(18, 10, True, 30, False)
     if width >= 92:
@@ -166,36 +175,32 @@ def _widths(width: int) -> _Widths:
     return _Widths(0, 6, False, 0, True)
 
 
-def table_heading(width: int) -> Parts:
-    """The names of the columns."""
+def table_heading(listing: Listing, width: int) -> Parts:
+    """The names of the columns; one in which nothing would stand is left out."""
+    first = [Column("", "", 3)]
+    *amounts, reason = COLUMNS
     return _row(
-        [Column("", "", 3)],
-        "kind",
-        lambda _room: "item",
-        ("before", "after", "new", "freed"),
-        "why",
-        width,
-        muted=True,
-    )
+        first, "kind", lambda _room: "item", amounts, reason, width, listing.columns, muted=True,
+    )  # fmt: skip
 
 
-def table_line(diff: FrameDiff, entry: Entry, width: int) -> Parts:
-    """The line of an item in the table."""
-    widths = _widths(width)
+def table_line(listing: Listing, diff: FrameDiff, entry: Entry, width: int) -> Parts:
+    """The line of an item in the table, of `listing.diff`."""
+    widths = _widths(width, listing.columns)
     mark = {"native": " ", "derived": "d", "simulated": "s"}[entry.provenance]
     show = short if widths.brief else number
     first = [Column(SIGNS[entry.status], f"sign-{entry.status}", 1), Column(mark, "muted", 2)]
     kind = entry.kind if widths.kind > 8 else brief_kind(entry.kind)
     amounts = (
-        show(entry.before) if entry.before else "·",
-        show(entry.after) if entry.after else "·",
+        show(entry.before) if entry.before else NOT_KNOWN if entry.uncounted[0] else "·",
+        show(entry.after) if entry.after else NOT_KNOWN if entry.uncounted[1] else "·",
         signed(entry.new, brief=widths.brief) if entry.new else "·",
         show(-entry.freed) if entry.freed else "·",
     )
     into = diff.names.at_ref(entry.into) if entry.into else ""
     return _row(
         first, kind, lambda room: diff.name(entry, room), amounts, why(entry, into, brief=widths.brief),
-        width, quiet=not entry.changed,
+        width, listing.columns, quiet=not entry.changed,
     )  # fmt: skip
 
 
@@ -203,22 +208,25 @@ def _row(
     first: list[Column],
     kind: str,
     item: Callable[[int], str],
-    amounts: tuple[str, str, str, str],
+    amounts: Sequence[str],
     reason: str,
     width: int,
+    shown: frozenset[str],
     *,
     muted: bool = False,
     quiet: bool = False,
 ) -> Parts:
-    widths = _widths(width)
+    widths = _widths(width, shown)
     columns = list(first)
     if widths.kind:
         columns.append(Column(kind, "muted", widths.kind))
     columns.append(Column("", "muted" if muted else "skipped" if quiet else "", fit=item))
     styles = ("", "", "new", "freed")
-    for text, style in list(zip(amounts, styles, strict=True))[0 if widths.both else 2 :]:
-        shown = "muted" if muted or text == "·" else style
-        columns.append(Column(text, shown, widths.amount, right=True))
+    named = list(zip(COLUMNS, amounts, styles, strict=False))
+    for name, text, style in named[0 if widths.both else 2 :]:
+        if name in shown:
+            told = "muted" if muted or text in ("·", NOT_KNOWN) else style
+            columns.append(Column(text, told, widths.amount, right=True))
     if widths.why:
         columns += [Column("", "", 1), Column(reason, "muted", widths.why - 1)]
     return laid_out(columns, width)
@@ -283,6 +291,8 @@ def text_head(state: DiffState, shown: ItemDiff | None, where: str, width: int) 
 
 def tokens(entry: Entry) -> str:
     """The tokens of all copies, before and after."""
+    if any(entry.uncounted) and not entry.before and not entry.after:
+        return "size not known"
     if entry.before == entry.after:
         return plural(entry.after, "token")
     return f"{number(entry.before)} → {plural(entry.after, 'token')}"

@@ -124,11 +124,12 @@ class DiffScreen(Board[None]):
         return f"{changed:,} changed of {every:,} items"
 
     def _columns(self, width: int) -> Sequence[Parts]:
-        return [[(" ", ""), *lines.table_heading(width - 1)]]
+        return [[(" ", ""), *lines.table_heading(self.state.listing, width - 1)]]
 
     def _line(self, row: int, width: int) -> Parts:
-        entry, diff = self.state.listing.at(row), self.state.listing.diff
-        return [] if entry is None or diff is None else lines.table_line(diff, entry, width)
+        listing = self.state.listing
+        entry, diff = listing.at(row), listing.diff
+        return [] if entry is None or diff is None else lines.table_line(listing, diff, entry, width)
 
     def _text_head(self, width: int) -> Sequence[Parts]:
         shown = self.state.shown
@@ -250,7 +251,7 @@ class DiffScreen(Board[None]):
         shown = self.state.shown
         if self.state.level == "text":
             return None if shown is None or shown.sheet is None else VisibleText(name, shown.sheet.text())
-        heads = [*lines.head(self.state, _SEEN), lines.table_heading(_SEEN)]
+        heads = [*lines.head(self.state, _SEEN), lines.table_heading(self.state.listing, _SEEN)]
         table = (self._line(row, _SEEN) for row in range(self.state.listing.count))
         return VisibleText(
             name, "\n".join("".join(text for text, _ in parts).rstrip() for parts in (*heads, *table)) + "\n"

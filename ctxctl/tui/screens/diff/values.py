@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.errors import UsageError
 from ctxctl.item_names import LONGEST, Named, NameList, fitted, told
 from ctxctl.model.vocab import Provenance, Status, UsedMethod
+from ctxctl.tui.sizes import is_unknown
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -81,6 +82,11 @@ class SideHead:
     """Of an expected size: nine of ten are off by no more."""
 
     @property
+    def unknown(self) -> bool:
+        """Whether nothing is known of its size."""
+        return is_unknown(self.used, self.uncounted, self.method)
+
+    @property
     def unrecorded(self) -> int:
         """What was sent beside the content; 0 where nothing was billed to tell by."""
         return self.used - self.recorded
@@ -117,6 +123,8 @@ class Entry:
     versions: tuple[str | None, str | None] = (None, None)
     line: int = 0
     """Line of its record in the second trace, or in the first one where only that has it; 0: none."""
+    uncounted: tuple[bool, bool] = (False, False)
+    """In which of the frames it is without a known size."""
 
     @property
     def changed(self) -> bool:
@@ -151,6 +159,8 @@ class FrameDiff:
     """What makes the two sides hard to compare."""
     names: NameList = field(default_factory=NameList)
     """What the items are called."""
+    columns: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    """Of `COLUMNS`, those in which something is said of an item that changed, and of any item."""
 
     @property
     def sized(self) -> bool:
@@ -173,11 +183,30 @@ class FrameDiff:
         changed = tuple(n for n, entry in enumerate(entries) if entry.changed)
         rows = (Named(one.item, one.title, one.words, f"{one.status} {one.kind}") for one in entries)
         names = NameList(rows, directory)
-        return cls(a, b, tuple(entries), changed, *flow, counts, complete, tuple(remarks(a, b)), names)
+        columns = _columns(entries[n] for n in changed), _columns(entries)
+        said = tuple(remarks(a, b))
+        return cls(a, b, tuple(entries), changed, *flow, counts, complete, said, names, columns)
 
     def name(self, entry: Entry, width: int = LONGEST) -> str:
         """What an item is called in at most `width` cells."""
         return self.names.at(entry.item, width) or fitted(told(entry.title, entry.words, entry.item), width)
+
+
+COLUMNS: Final = ("before", "after", "new", "freed", "why")
+"""Columns of the table beside kind and item."""
+
+
+def _columns(entries: Iterable[Entry]) -> frozenset[str]:
+    found: set[str] = set()
+    for entry in entries:
+        told = (
+            entry.before or entry.uncounted[0], entry.after or entry.uncounted[1], entry.new, entry.freed,
+            entry.cause or entry.reason or entry.flags,
+        )  # fmt: skip
+        found.update(name for name, any_ in zip(COLUMNS, told, strict=True) if any_)
+        if len(found) == len(COLUMNS):
+            break
+    return frozenset(found)
 
 
 def remarks(a: SideHead, b: SideHead) -> list[str]:
@@ -205,6 +234,12 @@ class Listing:
 
     diff: FrameDiff | None = None
     everything: bool = False
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns in which something is said of an item that is listed; all where nothing is."""
+        found = frozenset() if self.diff is None else self.diff.columns[self.everything]
+        return found or frozenset(COLUMNS)
 
     @property
     def count(self) -> int:

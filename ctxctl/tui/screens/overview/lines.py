@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import paid_text
-from ctxctl.text import cells
+from ctxctl.text import cells, clip
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.outline import Turns, step_entry
 from ctxctl.tui.screens.turns.view import State
@@ -29,7 +29,7 @@ from ctxctl.tui.series import (
     column_of,
     turns_of,
 )
-from ctxctl.tui.sizes import amount, compaction_phrase
+from ctxctl.tui.sizes import NOTHING_KNOWN, amount, compaction_phrase
 from ctxctl.tui.step_series import StepSeries
 from ctxctl.tui.thread_tree import Thread, ThreadTree, TurnEntry
 from ctxctl.wording import (
@@ -60,6 +60,8 @@ class View:
     """By its place in the thread."""
     ordinal: int | None = None
     """The step in front; None: the last one of the turn."""
+    told: frozenset[str] = frozenset()
+    """The columns of the table in which something stands for any thread."""
 
     @property
     def thread(self) -> Thread | None:
@@ -74,7 +76,8 @@ class View:
 
 def opened(state: State) -> View:
     """The overview, with the turn in front that is looked at."""
-    view = View(_listed(state.list.turns))
+    threads = _listed(state.list.turns)
+    view = View(threads, told=_told(threads))
     place = state.place
     if place is None:
         return view
@@ -90,7 +93,8 @@ def grown(view: View, turns: Turns) -> View:
     threads = _listed(turns)
     line = next((n for n, (thread, _) in enumerate(threads) if thread is view.thread), 0)
     known = view.ordinal is not None and view.ordinal < len(turns.rows)
-    return _clamped(replace(view, threads=threads, line=line, ordinal=view.ordinal if known else None))
+    ordinal = view.ordinal if known else None
+    return _clamped(replace(view, threads=threads, line=line, ordinal=ordinal, told=_told(threads)))
 
 
 def to_thread(view: View, line: int) -> View:
@@ -190,7 +194,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
     sessions = len({thread.name[0] for thread in threads})
-    steps = sum(t.steps for t in threads)
+    steps, freed = sum(t.steps for t in threads), sum(t.freed for t in threads)
     right = [
         Piece(plural(sessions, "session"), "", 4),
         Piece(plural(len(threads), "thread"), "", 5),
@@ -203,7 +207,7 @@ def total_lines(state: State, view: View, width: int) -> list[Parts]:
         Piece("" if paid is None else paid_text(paid), "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new" if most.used else "", "new", 8),
-        Piece(f"{number(-sum(t.freed for t in threads))} freed" if most.used else "", "freed", 8),
+        Piece(f"{number(-freed)} freed" if freed else "", "freed", 8),
         *_turns_with(COMPACTION, sum(t.compactions for t in threads), "compactions", 6),
         *_turns_with(BREAK, sum(t.breaks for t in threads), "cache breaks or misses", 5),
         *_turns_with("!", sum(t.warnings for t in threads), "warnings", 7),
@@ -217,13 +221,10 @@ def _turns_with(sign: str, turns: int, what: str, rank: int) -> list[Piece]:
     return [Piece(f"{sign} {plural(turns, 'turn')} with {what}", "", rank)] if turns else []
 
 
-_UNSAID: Final = "what was sent is not known"
-
-
 def _peak(most: Figures) -> str:
     """The most that was sent; where nothing was counted and nothing billed, that it is not known."""
     if not most.used:
-        return _UNSAID
+        return NOTHING_KNOWN
     done = "recorded" if most.method == "recorded" else "sent"
     return f"peak {amount(most.used, most.method, content=False)} {done}"
 
@@ -291,8 +292,9 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         (f"{SIGNS['omitted']} {entry.omitted} omitted", entry.omitted > 0),
     ]
     known = entry.used or entry.method != "recorded"
+    size = f"{amount(entry.used, entry.method, content=False)} {how}{part}"
     return [
-        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}" if known else _UNSAID, "", 9),
+        Piece(size if known else NOTHING_KNOWN, "", 9),
         Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new" if known else "", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
@@ -300,36 +302,64 @@ def _figures(entry: TurnEntry) -> list[Piece]:
     ]
 
 
-_COLUMNS: Final = (
-    ("turns", 7, 0),
-    ("steps", 7, 0),
-    ("peak", 8, 0),
-    ("new", 8, 60),
-    ("freed", 8, 60),
-    (COMPACTION, 5, 72),
-    (BREAK, 5, 72),
-    ("!", 5, 72),
-    (SIGNS["omitted"], 5, 76),
-    ("cost", 11, 90),
-    ("input", 9, 120),
-    ("cached", 9, 120),
-    ("output", 9, 120),
-)
-"""Columns of the table, their cells, and from which width they are shown."""
+_COLUMNS: Final = {
+    "turns": 7, "steps": 7, "peak": 8, "new": 8, "freed": 8,
+    COMPACTION: 5, BREAK: 5, "!": 5, SIGNS["omitted"]: 5, "cost": 11,
+    "input": 9, "cached": 9, "output": 9, "model": 18,
+}  # fmt: skip
+"""Columns of the table, and the cells of each at least."""
+_WANTED: Final = (
+    "turns", "steps", "peak", "new", "freed", COMPACTION, BREAK, "!", "cost", SIGNS["omitted"],
+    "model", "input", "cached", "output",
+)  # fmt: skip
+"""The same, the most wanted first."""
+_THREAD: Final = 18
+"""Cells of a thread's name at least, and"""
+_NAMED: Final = 40
+"""from which on the names of models have the rest."""
 
 
-def table_heading(width: int) -> Parts:
+def _told(threads: Sequence[tuple[Thread, int]]) -> frozenset[str]:
+    """The columns in which something stands for any of the threads, but for those that always do."""
+    found: set[str] = set()
+    for thread, _ in threads:
+        told = (
+            ("freed", thread.freed), (COMPACTION, thread.compactions), (BREAK, thread.breaks),
+            ("!", thread.warnings), (SIGNS["omitted"], thread.omissions), ("model", thread.models),
+            ("input", thread.reported is not None), ("cached", thread.cached is not None),
+            ("output", thread.answered is not None),
+        )  # fmt: skip
+        found.update(name for name, any_ in told if any_)
+    return frozenset(found)
+
+
+def _columns(view: View, state: State, width: int) -> dict[str, int]:
+    """Which columns there is room for, with their cells; what would be empty gives its room to others."""
+    kept = view.told | {"turns", "steps", "peak", "new"} | ({"cost"} if state.costs.is_priced else set())
+    left = width - _THREAD
+    found: dict[str, int] = {}
+    for name in _WANTED:
+        if name in kept and _COLUMNS[name] <= left:
+            found[name] = _COLUMNS[name]
+            left -= _COLUMNS[name]
+    if "model" in found:
+        found["model"] += max(left - (_NAMED - _THREAD), 0)
+    return {name: found[name] for name in _COLUMNS if name in found}
+
+
+def table_heading(view: View, state: State, width: int) -> Parts:
     """The names of the columns of threads."""
     columns = [Column(" thread", "muted")]
-    columns += [Column(name, "muted", size, right=True) for name, size, least in _COLUMNS if width >= least]
-    if width >= 90:
-        columns += [Column("", "", 2), Column("model", "muted", _model_room(width))]
+    for name, size in _columns(view, state, width).items():
+        columns.append(_cell_of(name, name, "muted", size))
     return laid_out(columns, width)
 
 
-def _model_room(width: int) -> int:
-    """Cells of the names of models: the whole of most where there is room."""
-    return 28 if width >= 150 else 16
+def _cell_of(name: str, text: str, style: str, size: int) -> Column:
+    """A cell of a column: figures stand at its right, names of models at its left."""
+    if name != "model":
+        return Column(text, style, size, right=True)
+    return Column(text, style, size, fit=lambda room: "  " + clip(text, room - 2))
 
 
 def thread_line(view: View, line: int, width: int, state: State) -> Parts:
@@ -342,7 +372,7 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
         "steps": number(thread.steps),
         "peak": _most(most, thread.reported is not None, brief=True) if most.used else NOT_KNOWN,
         "new": signed(thread.new, brief=True) if most.used else NOT_KNOWN,
-        "freed": short(-thread.freed) if thread.freed else "·",
+        "freed": short(-thread.freed) if thread.freed else "·" if most.used else NOT_KNOWN,
         COMPACTION: str(thread.compactions or "·"),
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),
@@ -351,20 +381,18 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
         "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),
+        "model": one_line(_models(thread)),
     }
-    styles = {"new": "new", "freed": "freed", "!": "warning"}
+    styles = {"new": "new", "freed": "freed", "!": "warning", "model": "muted"}
     lead = "  " * min(depth, 4) + ("↳" if depth else "")
-    taken = sum(size for _, size, least in _COLUMNS if width >= least)
-    taken += 2 + _model_room(width) if width >= 90 else 0
-    name = lead + _name(state.list.turns.tree, thread, depth, width - taken - 1 - cells(lead))
+    shown = _columns(view, state, width)
+    room = width - sum(shown.values()) - 1 - cells(lead)
+    name = lead + _name(state.list.turns.tree, thread, depth, room)
     columns = [Column(f" {name}", "thread" if depth else "strong")]
-    for column, size, least in _COLUMNS:
-        if width >= least:
-            text = figures[column]
-            style = "muted" if text in ("·", NOT_KNOWN) else styles.get(column, "")
-            columns.append(Column(text, style, size, right=True))
-    if width >= 90:
-        columns += [Column("", "", 2), Column(one_line(_models(thread)), "muted", _model_room(width))]
+    for column, size in shown.items():
+        text = figures[column]
+        style = "muted" if text in ("·", NOT_KNOWN) else styles.get(column, "")
+        columns.append(_cell_of(column, text, style, size))
     return laid_out(columns, width)
 
 
@@ -467,10 +495,10 @@ def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, 
     for n, figures in enumerate(columns):
         text, style = _cell(figures, shape.rows, base, top)
         gap = text if text in (_LIMIT, _RESERVE, COMPACTS) else " "
-        shown = f"{style}-here" if n == here and style.startswith("gauge") else style
+        shown = "gauge-front" if n == here and style.startswith("gauge") else style
         parts.append((text * (shape.broad - 1 if shape.broad > 2 else shape.broad), shown))
         if shape.broad > 2:
-            parts.append((gap, style))  # never reversed: a blank would look like a bar
+            parts.append((gap, style))
     return _filled(parts, shape, width)
 
 

@@ -39,7 +39,7 @@ class Overview(Board[int]):
         yield Banner(lambda width: overview.total_lines(self._state(), self.view, width), ident="totals")
         yield Banner(self._chart, ident="chart")
         yield Banner(self._here, ident="here")
-        yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
+        yield Banner(self._columns, ident="columns", classes="columns")
         yield Rows(self._thread, "threads")
         yield KeyLine(self._keys)
 
@@ -61,7 +61,7 @@ class Overview(Board[int]):
             *overview.total_lines(self._state(), self.view, width),
             *self._chart(width),
             *self._here(width),
-            overview.table_heading(width),
+            overview.table_heading(self.view, self._state(), width),
             *(self._thread(n, width) for n in range(len(self.view.threads))),
         ]
         text = "\n".join("".join(part for part, _ in parts).rstrip() for parts in shown)
@@ -90,7 +90,7 @@ class Overview(Board[int]):
         self._repaint()
 
     def _repaint(self, *, rows: bool = False) -> None:
-        for name in ("totals", "chart", "here"):
+        for name in ("totals", "chart", "here", "columns"):
             self.query_one(f"#{name}", Banner).update()
         if rows:
             self.query_one("#threads", Rows).styles.max_height = max(len(self.view.threads), 1)
@@ -102,6 +102,9 @@ class Overview(Board[int]):
             return []
         axis = overview.axis_of(self.view, self._state().list.turns, overview.chart_room(width))
         return overview.chart(axis, width, height)
+
+    def _columns(self, width: int) -> Sequence[Parts]:
+        return [[(" ", ""), *overview.table_heading(self.view, self._state(), width - 1)]]
 
     def _thread(self, line: int, width: int) -> Parts:
         return overview.thread_line(self.view, line, width, self._state())

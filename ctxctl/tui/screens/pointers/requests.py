@@ -94,13 +94,18 @@ class Page(NamedTuple):
     whole: bool = True
     """False while more of it is on its way."""
 
+    @property
+    def first(self) -> int:
+        """The first line that leads anywhere; 0 where none does."""
+        return next((n for n, link in enumerate(self.document.links or ()) if link >= 0), 0)
+
     def line_of(self, item: str | None, steps: range) -> int:
-        """The first line that leads to an item, else to one of some steps; 0 where none does."""
+        """The first line that leads to an item, else to one of some steps, else anywhere; 0: none does."""
         links = self.document.links or ()
         goals = [self.goals[link] if link >= 0 else None for link in links]
         named = [n for n, goal in enumerate(goals) if goal and goal.item == item] if item is not None else []
         there = (n for n, goal in enumerate(goals) if goal and goal.ordinal in steps)
-        return named[0] if named else next(there, 0)
+        return named[0] if named else next(there, self.first)
 
 
 def page_of(title: str, lines: Iterable[Line], *, whole: bool = True, remark: str = "") -> Page:

@@ -96,6 +96,8 @@ class PointerScreen(Board[Goal | None]):
         elif first and isinstance(request, requests.FindingsRequest):
             item = None if self._here is None else self._here.item
             self.view.to_line(page.line_of(item, request.near))
+        elif first and page.first:
+            self.view.to_line(page.first)
         self.query_one("#keys", Banner).update()
 
     def _keys(self, width: int) -> Sequence[Parts]:

@@ -150,7 +150,7 @@ def why(host: Host) -> None:
     if here is None:
         return
     if here.item is None:
-        host.say("no item under the cursor of the changes")
+        host.say("the cursor is on no item")
         return
     _point(host, why_at(here.ordinal, here.item, lambda ordinal: _address(host, ordinal)), here)
 

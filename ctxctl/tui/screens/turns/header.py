@@ -6,7 +6,6 @@ One of them is the strip: the stages of a step, each with its verdict.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -14,19 +13,18 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.item_names import both_ends
 from ctxctl.model.results import StageView, Step, Window
-from ctxctl.model.vocab import SEGMENTS, STAGES, UNRECORDED, UsedMethod, Verdict
+from ctxctl.model.vocab import STAGES, UsedMethod, Verdict
 from ctxctl.report.bill_notes import doubt_text, miss_text, paid_text
-from ctxctl.report.sent import NOT_RECORDED, unrecorded_text
-from ctxctl.text import cells, pad
-from ctxctl.tui import sizes
+from ctxctl.report.sent import NOT_RECORDED
+from ctxctl.text import cells
 from ctxctl.tui.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.screens.turns.state import State
 from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
-from ctxctl.tui.sizes import EXPECTED, capacity_of, method_of
+from ctxctl.tui.sizes import EXPECTED, NOTHING_KNOWN, capacity_of, is_unknown, method_of, share_of
 from ctxctl.tui.thread_names import holds_id
 from ctxctl.tui.thread_tree import Place, TurnEntry
 from ctxctl.tui.watching import LOST, watching_phrase
-from ctxctl.wording import AT_MOST, LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, share, short
+from ctxctl.wording import LIMIT_SOURCES, NOT_KNOWN, methods, number, plural, progress, short
 
 
 def sent_pieces(window: Window) -> list[Piece]:
@@ -36,7 +34,7 @@ def sent_pieces(window: Window) -> list[Piece]:
     sign = EXPECTED if method == "expected" else ""
     of = "" if full is None else f" of {number(full)}"
     done = " recorded (no bill read)" if method == "recorded" else " sent"
-    if not window.used and window.uncounted and method == "recorded":
+    if is_unknown(window.used, window.uncounted, method):
         return _nothing_known(window, full)
     pieces = [Piece(f"{sign}{number(window.used)}{of}{done}", style, 10)]
     if method == "expected":
@@ -45,7 +43,8 @@ def sent_pieces(window: Window) -> list[Piece]:
     if full is None:
         return [*pieces, Piece("limit unknown", "muted", 4), *_uncounted(window, method)]
     least, most = ("at least ", "at most ") if method == "recorded" else (sign, sign)
-    pieces.append(Piece(least + share(window.used, full), style, 6))
+    part = share_of(window, full)
+    pieces.append(Piece("" if part is None else least + part, style, 6))
     if window.over:
         pieces.append(Piece(f"over by {least}{number(window.over)}", "warning", 9))
     elif window.free is not None:
@@ -58,7 +57,7 @@ def sent_pieces(window: Window) -> list[Piece]:
 
 def _nothing_known(window: Window, full: int | None) -> list[Piece]:
     """Phrases for a request of which nothing is recorded that could be counted."""
-    pieces = [Piece("what was sent is not known", "warning", 10), *_uncounted(window, "recorded")]
+    pieces = [Piece(NOTHING_KNOWN, "warning", 10), *_uncounted(window, "recorded")]
     if full is not None:
         pieces.append(Piece(f"limit {number(full)}", "", 5))
     if window.limit_source is not None:
@@ -110,7 +109,7 @@ def sparkline(series: Series, current: int | None, width: int, rows: int = 1, un
 
     The top is the limit, or the most that was sent where none is known.  At the right stands the limit, as
     `┄` with its tokens, and `unit`: what has a column, where that is not a turn.  What nobody billed is
-    dimmed; `current` is painted reverse.
+    dimmed; `current` has a ground of its own, so that its height can still be told.
     """
     whole = series.over(0, len(series))
     top = max(whole.cap, whole.used)
@@ -162,7 +161,7 @@ def _cell(figures: Figures, top: int, rows: int, row: int, *, here: bool, few: b
         text, style = CUT, "warning"
     if rows > 1 and row == 0 and text == " " and figures.cap == top:
         text, style = LIMIT, "muted"
-    return (text if not here or text != " " else "▁", f"{style}-here" if here else style)
+    return text, f"{style}-here" if here else style
 
 
 _SPARK: Final = 120
@@ -171,14 +170,6 @@ _LEAST: Final = 6
 _SIDE: Final = 14
 _SAID: Final = 44
 """Cells that are left to the window by turn, where as many are left to say how full it is."""
-
-FREE: Final = "·"
-STALE: Final = "░"
-RESERVE: Final = "\u2571"
-_SIGNS: Final[dict[UsedMethod, str]] = {"reported": "", "expected": sizes.EXPECTED, "recorded": AT_MOST}
-"""In front of what is free: where nothing was billed, more was sent than is recorded."""
-UNKNOWN: Final = "▒"
-"""What was sent and is not in the capture."""
 
 
 def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
@@ -266,10 +257,18 @@ def _use(state: State, width: int, rows: int) -> list[Parts]:
         said, held = said + held, []
     needed = max(_needed(said), _needed(held) if rows > 1 else 0)
     right = spread([], said, max(min(needed, max(width - _SIDE, min(width, _SAID))), width - _SPARK))
+    if rows == 1:
+        right = _tight(right)
     size = sum(cells(text) for text, _ in right)
     lines = _spark(state, width - size - 1, rows)
     last = [(" ", ""), *lines[-1], *right] if width > size else right
     return [*([(" ", ""), *line, *spread([], held, size)] for line in lines[:-1]), last]
+
+
+def _tight(parts: Parts) -> Parts:
+    """Phrases at the right edge without the blanks before them, but for one: those are the chart's."""
+    said = next((n for n, (text, _) in enumerate(parts) if text.strip()), len(parts))
+    return [(" ", ""), *parts[said:]]
 
 
 def _needed(pieces: list[Piece]) -> int:
@@ -303,159 +302,7 @@ def _reading(state: State) -> list[Piece]:
     return [Piece(f"reading the trace… {progress(state.progress)}", "muted", 9)]
 
 
-# The budget bar ---------------------------------------------------------------------------------------------
-
-
-def bar(
-    step: Step | None, width: int, stale: Mapping[str, int] | None = None, unrecorded: str = NOT_RECORDED
-) -> Parts:
-    """The window as one line: a stretch for each segment with its name, then what is free and reserved.
-
-    Each segment in use has at least one cell; one too narrow for its name shows the name's first letter.
-    The end of a stretch that older copies take up is `░`; `▒` is what was sent and is not recorded, by the
-    name `unrecorded`, and `┆` where the runtime compacts by itself.
-    """
-    room = max(width - 2, 0)
-    if step is None or room == 0:
-        return [(" " * width, "")]
-    window = step.window
-    segments = ordered(step.segments)
-    free = window.free or 0
-    if window.cap is None and window.threshold is not None:
-        free = max(window.threshold - window.used, 0)
-    reserve = 0 if window.limit is None or window.cap is None else max(window.limit - window.cap, 0)
-    cut = _cut([tokens for _, tokens in segments], window.used)
-    shares = _shares([*cut, free, reserve], room)
-    parts: Parts = [(" ", "")]
-    for (name, tokens), size in zip(segments, shares, strict=False):
-        if name == UNRECORDED:
-            parts.append((_hatched(unrecorded, size), f"segment-{UNRECORDED}"))
-            continue
-        old = min(round((stale or {}).get(name, 0) / tokens * size), max(size - 1, 0))
-        style = name if name in SEGMENTS else "other"
-        parts.append((_labelled(name, size - old), f"segment-{style}"))
-        parts.append((STALE * old, f"legend-{style}"))
-    label = f"free {_SIGNS[sizes.method_of(window)]}{short(free)}"
-    known = window.free is not None
-    parts += _filled(label, shares[-2], FREE, "free") if known else [(" " * shares[-2], "")]
-    parts += _filled("reserve", shares[-1], RESERVE, "reserve")
-    parts.append((" " * (width - 1 - sum(shares)), ""))
-    whole = window.used + free + reserve
-    if window.threshold is None or not 0 < window.threshold <= whole:
-        return parts
-    return _marked(parts, 1 + min(window.threshold * room // whole, room - 1))
-
-
-def _cut(amounts: list[int], used: int) -> list[int]:
-    """The segments as they are, or, where what is recorded weighs more than what was sent, in proportion."""
-    whole = sum(amounts)
-    return amounts if whole <= used else [max(n * used // whole, 1) for n in amounts]
-
-
-def _marked(parts: Parts, at: int) -> Parts:
-    """The line with the mark of the runtime's own limit in one of its cells, on whatever is there."""
-    marked: Parts = []
-    for text, style in parts:
-        if 0 <= at < len(text):
-            over = "threshold" if style in ("free", "reserve", "") else style
-            marked += [(text[:at], style), (sizes.COMPACTS, over), (text[at + 1 :], style)]
-        else:
-            marked.append((text, style))
-        at -= len(text)
-    return marked
-
-
-def legend(step: Step | None, width: int, unrecorded: str = NOT_RECORDED) -> Parts:
-    """The segments' names and tokens, in the colours of the bar; what does not fit is left out."""
-    if step is None:
-        return [(" " * width, "")]
-    show = number if width >= 110 else short
-    entries = []
-    for name, tokens in ordered(step.segments):
-        style = f"legend-{name if name in SEGMENTS else 'other'}"
-        mark = "■ "
-        if name == UNRECORDED:
-            name, mark = unrecorded if width >= 110 else NOT_RECORDED, f"{UNKNOWN} "
-        entries.append((f"{name} {show(tokens)}", style, mark))
-    return _entries(entries + _besides(step, show, brief=width < 110), width)
-
-
-def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tuple[str, str, str]]:
-    """What the bar shows beside the segments: text, style and sign."""
-    window, ledger = step.window, step.ledger
-    found = []
-    if window.unrecorded is not None and window.unrecorded < 0:
-        brief_words = f"recorded {show(-window.unrecorded)} over what was sent"
-        found.append((brief_words if brief else unrecorded_text(window) or "", "warning", "! "))
-    if ledger.stale:
-        found.append((f"stale {show(ledger.stale)}", "muted", f"{STALE} "))
-    if ledger.saved is not None:
-        found.append((f"saved {show(ledger.saved)}", "muted", ""))
-    if window.free is not None:
-        sign = _SIGNS[sizes.method_of(window)]
-        found.append((f"free {sign}{show(window.free)}", "muted", f"{FREE} "))
-    if window.threshold is not None:
-        said = f"compacts at {show(window.threshold)}"
-        said = said if brief else sizes.compaction_phrase(window.threshold, window.threshold_source)
-        found.append((said, "threshold", f"{sizes.COMPACTS} "))
-    if window.reserved:
-        found.append((f"reserve {show(window.reserved)}", "muted", f"{RESERVE} "))
-    return found
-
-
-def _entries(entries: list[tuple[str, str, str]], width: int) -> Parts:
-    parts: Parts = [(" " * min(width, 1), "")]
-    room = width - 1
-    for text, style, mark in entries:
-        size = cells(text) + len(mark) + 2
-        if size > room:
-            break
-        parts += [(mark, style), (text + "  ", "")]
-        room -= size
-    parts.append((" " * max(room, 0), ""))
-    return parts
-
-
-def ordered(segments: dict[str, int]) -> list[tuple[str, int]]:
-    """Segments that hold tokens, in the providers' order, names of our own after those."""
-    rank = {name: n for n, name in enumerate(SEGMENTS)}
-    found = [(one_line(name), tokens) for name, tokens in segments.items() if tokens > 0]
-    return sorted(found, key=lambda entry: (rank.get(entry[0], len(rank)), entry[0]))
-
-
-def _shares(amounts: list[int], room: int) -> list[int]:
-    """Cells for each amount, in proportion; what is there has a cell as long as there is room for all."""
-    whole = sum(amounts)
-    if whole <= 0:
-        return [0] * len(amounts)
-    shares = [amount * room / whole for amount in amounts]
-    sizes = [max(int(share), 1 if amount else 0) for share, amount in zip(shares, amounts, strict=True)]
-    while sum(sizes) > room:
-        sizes[sizes.index(max(sizes))] -= 1
-    by_rest = sorted(range(len(sizes)), key=lambda n: sizes[n] - shares[n])
-    for n in by_rest[: room - sum(sizes)]:
-        sizes[n] += 1
-    return sizes
-
-
-def _labelled(name: str, size: int) -> str:
-    if size >= cells(name) + 2:
-        return pad(f"▏{name}", size)
-    return pad(name[:1].upper(), size)
-
-
-def _hatched(label: str, size: int) -> str:
-    """What is not recorded, by its name where there is room; without colour it is told by its hatching."""
-    name = next((one for one in (label, NOT_RECORDED) if size >= cells(one) + 6), "")
-    return f"{UNKNOWN * 2} {name} ".ljust(size, UNKNOWN) if name else UNKNOWN * size
-
-
-def _filled(label: str, size: int, fill: str, style: str) -> Parts:
-    """A filling, with its name in it where there is room: the name is to be read, the filling is not."""
-    if size < len(label) + 6:
-        return [(fill * size, style)]
-    return [(fill * 2, style), (f" {label} ", "muted"), (fill * (size - len(label) - 4), style)]
-
+# The stages ------------------------------------------------------------------------------------------------
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "recorded": "✓",
@@ -574,7 +421,8 @@ def _share(step: Step) -> str:
     window = step.window
     full = capacity_of(window)
     sign = {"reported": "", "expected": EXPECTED, "recorded": "≥"}[method_of(window)]
-    return sign + share(window.used, full) if full else ""
+    part = share_of(window, full) if full else None
+    return "" if part is None else sign + part
 
 
 def _bill(step: Step, *, whole: bool) -> str:

@@ -133,7 +133,7 @@ class ItemPane:
         """Whether there is an item under the cursor; says so where there is none."""
         if self._under_cursor().selected is not None:
             return True
-        self._host.say("no item under the cursor of the changes")
+        self._host.say("the cursor is on no item")
         return False
 
     def _opened(self, tab: Tab) -> State:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from ctxctl.item_names import both_ends
 from ctxctl.model.cost_sums import Paid
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
@@ -22,10 +23,12 @@ from ctxctl.tui.sizes import amount
 from ctxctl.tui.step_words import StepWords
 from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
 from ctxctl.wording import (
+    AT_LEAST,
     BREAK,
     COMPACTION,
     FINDING,
     MINUS,
+    NOT_KNOWN,
     SIGNS,
     WRITTEN,
     brief_kind,
@@ -40,6 +43,8 @@ _SIGNED: Final = 40
 """Cells from which on there is room for three signs."""
 _BRIEF: Final = 12
 """Cells of a session's name in front of a prompt."""
+_BOTH: Final = 24
+"""Cells from which on a thread's name and a prompt share a line."""
 _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""
 _PLAIN: Final = 10
@@ -101,7 +106,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         Column(" " + level_sign(entry.used, full), _heat(entry, entry.cap), 2),
         *_signs(signs, width, width - indent - digits - 4 - sum(extras.values())),
         *_written(state, entry.last, width),
-        Column(_turn_title(state, place.turn, entry), _title_style(entry)),
+        Column("", _title_style(entry), fit=lambda room: _turn_title(state, place.turn, entry, room)),
     ]
     paid = state.costs.sum((entry.session, entry.thread, entry.turn), entry.steps)
     return laid_out(columns + _amounts(state, entry, extras, paid, _counts(entry)), width)
@@ -138,21 +143,31 @@ def _written(state: State, ordinal: int, width: int) -> list[Column]:
     return [Column(WRITTEN if ordinal >= state.list.turns.settled else "", "warning", 2)]
 
 
-def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
-    """The prompt's first words; on the first turn of a thread below another one, the thread comes first."""
+def _turn_title(state: State, turn: int, entry: TurnEntry, room: int) -> str:
+    """The prompt's first words; on the first turn of a thread below another one, the thread comes first.
+
+    Where there is little room, the prompts of its other turns tell more than its name again.
+    """
     title = one_line(entry.title or "") or _NO_PROMPT
     tree = state.list.turns.tree
     thread = tree.thread_of(turn)
     if thread.at is None:
         # The only thread there is says nothing: the head names it too.
         named = entry.thread != MAIN_THREAD and state.list.turns.several
-        return f"{_thread(state, entry)} {title}" if named else title
+        first = thread.turns[0] == turn
+        return _led(_thread(state, entry), title, room) if named and (first or room >= _BOTH) else title
     if thread.turns[0] != turn:
         return title
     hidden = f" ({plural(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
     derived = "" if thread.recorded else " ≈"
-    name = _thread(state, entry)
-    return f"↳{name}{derived}{hidden} {title}"
+    return _led(f"↳{_thread(state, entry)}{derived}{hidden}", title, room)
+
+
+def _led(name: str, title: str, room: int) -> str:
+    """A name with a prompt behind it, which has half of the room where there is enough for both."""
+    if room >= _BOTH and cells(name) + 1 + cells(title) > room:
+        name = both_ends(name, max(room - 1 - cells(title), room // 2))
+    return f"{name} {title}"
 
 
 def _thread(state: State, entry: TurnEntry) -> str:
@@ -200,7 +215,10 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
     full = state.list.turns.peak if entry.cap is None else entry.cap
     last = place.step == entry.steps - 1
     if width < _TIGHT:
-        columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
+        whole = f"{row.turn}.{row.step}"
+        room = width - 2 - sum(_extras(state, width).values())
+        said = Column(whole if cells(whole) < room else f".{row.step}", "step")
+        columns = [Column(" └" if last else " ├", "mark", 2), said]
         return laid_out(columns + _amounts(state, row, _extras(state, width)), width)
     signs = [
         ("m", state.marked == row.ordinal),
@@ -462,6 +480,9 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     blank = [Column("", "", widths.kind)] if widths.whole_kind else []
     style = f"heading-{group.status}" if group.status else "muted" if group.key in NONE.values() else "strong"
     amounts = _change_amounts(group.in_window, group.new, group.freed, group.saved, group.stale, widths.brief)
+    if group.uncounted:  # what nobody counted is not nothing
+        least = NOT_KNOWN if not group.in_window else f"{AT_LEAST}{amounts.window}"
+        amounts = amounts._replace(window=least)
     return _table_line(table, [Column(name, style), *blank], amounts, "", width, "strong")
 
 
@@ -485,6 +506,8 @@ def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = 
     amounts = _change_amounts(
         change.in_window, change.new, change.freed, held.saved, held.stale, widths.brief
     )
+    if held.uncounted and not size_of(change):
+        amounts = amounts._replace(**{_UNSIZED.get(change.status, "window"): NOT_KNOWN})
     into = table.names.at_ref(change.into) if change.into else ""
     cause = why(change, into, brief=widths.cause < 20)
     if held.stale and not cause and "stale" not in _columns(table, width):
@@ -495,6 +518,10 @@ def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = 
         amounts = amounts._replace(window=f"({size})")
     bar = _bar(table, change, widths.bar)
     return _table_line(table, first, amounts, cause, width, out=omitted, bar=bar)
+
+
+_UNSIZED: Final = {"removed": "freed"}
+"""The amount of which it is said that it is not known, where that is not the item's size in the window."""
 
 
 def _bar(table: ChangeTable, change: Change, width: int) -> Column:

@@ -24,7 +24,7 @@ from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.turns import actions, header, lines, navigation, requests
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.actions import Remark, SearchPart
-from ctxctl.tui.screens.turns.header import bar, legend
+from ctxctl.tui.screens.turns.budget_bar import bar, legend
 from ctxctl.tui.screens.turns.item_pane import ItemPane
 from ctxctl.tui.screens.turns.state import PANES, Pane, State, Target, Trace
 from ctxctl.tui.screens.turns.view import Detail
