@@ -62,8 +62,8 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "record",
     "What does recording cost the program?",
-    "Events through `Recorder`, each a new text: CPU time of the calling thread alone. The recording proxy on loopback, "
-    "between a client and a server that streams.",
+    "Events through `Recorder`, each with a new text: CPU time of the calling thread alone. The recording"
+    " proxy runs on loopback, between a client and a server that streams.",
     _add,
     _rows,
 )
