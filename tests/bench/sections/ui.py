@@ -70,7 +70,7 @@ def _memory(bench: Bench, *, cached: bool) -> Row:
         return f"{peak:.0f} MB", peak <= 200
 
     how = "counts cached" if cached else "with the run that counts for the first time"
-    label = f"peak memory of any of these, {how} (a process that counts beside it is not in it)"
+    label = f"peak memory of any of these, {how} (without the separate process that counts)"
     return measured(bench, label, "≤ 200 MB", _NAMES, most)
 
 
