@@ -179,7 +179,7 @@ class Shell(App[None]):
         screen = self._own_screen()
         seen = screen.seen() if isinstance(screen, ShowsText) else _focused(screen)
         if seen is None and screen is not None:
-            self.tell("there is nothing here to copy or open", bad=True)
+            self.tell("nothing to copy or open here", bad=True)
         return seen
 
     def action_copy(self) -> None:
@@ -191,7 +191,7 @@ class Shell(App[None]):
         """Copy the address of the frame in front."""
         address = self.front_address()
         if address is None:
-            self.tell("there is nothing here to copy or open", bad=True)
+            self.tell("nothing to copy or open here", bad=True)
         else:
             self._copy(shlex.quote(address), address)
 

@@ -123,7 +123,7 @@ def test_a_broken_prefix_says_who_and_what_it_cost() -> None:
         assert shown.break_block is not None
         block = shown.document.blocks[shown.break_block]
         assert not block.cached
-        assert f"{shown.again:,} unchanged tokens behind it" in block.breaks
+        assert f"{shown.again:,} unchanged tokens after it" in block.breaks
         assert shown.again <= shown.recorded - (shown.prefix or 0)
 
 

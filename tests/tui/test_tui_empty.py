@@ -27,7 +27,7 @@ async def test_a_file_without_a_request_says_what_to_do(tmp_path: Path) -> None:
     path.write_text(json.dumps([EMBEDDING]))
     async with running(CtxApp(lambda: Inspector.open(path, format="otel"), path.name), LARGE) as session:
         assert "no request to a model was found in this file" in session.text
-        assert ":about tells" in session.text
+        assert ":about says" in session.text
         assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT" in "".join(
             note.text for note in session.app.turns.state.table.notes
         )

@@ -224,7 +224,7 @@ def test_an_unknown_limit_is_not_a_fit() -> None:
     assert text.count("?") == 4, "free and over of both sides"
     totals = Totals(steps=3, unknown=3)
     view = replace(state.View(), phase="done", recorded=totals, simulated=totals)
-    assert "it cannot be told what fits" in str(lines.summary(view, 80, 7))
+    assert "ctxctl cannot tell what fits" in str(lines.summary(view, 80, 7))
 
 
 # The screen -------------------------------------------------------------------------------------------------
