@@ -514,8 +514,7 @@ def _change_line(table: ChangeTable, change: Change, width: int, marks: Marks = 
         cause = f"stale {short(held.stale)}"
     omitted = change.status == "omitted"
     if omitted and change.tokens:
-        size = (short if widths.brief else number)(change.tokens)
-        amounts = amounts._replace(window=f"({size})")
+        amounts = amounts._replace(window=f"({(short if widths.brief else number)(change.tokens)})")
     bar = _bar(table, change, widths.bar)
     return _table_line(table, first, amounts, cause, width, out=omitted, bar=bar)
 
