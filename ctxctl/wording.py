@@ -32,8 +32,8 @@ SIGNS: Final[Mapping[str, str]] = {
 """What the status of a change looks like without colour."""
 COMPACTION: Final = "◇"
 BREAK: Final = "↯"
+"""A request that shares less than nine tenths of the one before with a prompt cache."""
 FINDING: Final = "⚑"
-"""A request of which a prompt cache could reuse less than nine tenths of the one before."""
 WARNING: Final = "!"
 WRITTEN: Final = "…"
 """A step that is still being written."""
@@ -52,6 +52,12 @@ LIMIT_SOURCES: Final[Mapping[str, str]] = {
     "supposed": "supposed",
 }
 """Who says a limit, in words."""
+FLAGS: Final[Mapping[str, str]] = {
+    "unrecorded_cut": "cut without a record",
+    "still_over_budget": "over budget after all cuts",
+    "unknown_base": "built on an assembly that is not recorded",
+}
+"""Flags whose names do not say enough; the others read as they are."""
 UNCHANGED: Final[Mapping[str, str]] = {"window": "unchanged, sent again", "append": "not sent"}
 """What became of an item whose status is `skipped`, in words, by `Mode`: a window is sent whole each time."""
 KNOWN_BY: Final[Mapping[str, str]] = {
@@ -60,6 +66,11 @@ KNOWN_BY: Final[Mapping[str, str]] = {
     "recorded": "only what is recorded: no bill was read",
 }
 """How the size of a request is known, in words, by `UsedMethod`."""
+
+
+def flag_words(flag: str) -> str:
+    """A flag of a step or a change for people."""
+    return FLAGS.get(flag, flag.replace("_", " "))
 
 
 def step_name(turn: int, step: int) -> str:

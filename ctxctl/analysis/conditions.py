@@ -15,7 +15,7 @@ from ctxctl.engine.query import Number, QueryError, parse_query
 from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.checks import ConditionResult, Outcome
 from ctxctl.model.missed import miss_reason
-from ctxctl.model.sizes import limit_words, only_recorded, sent_of
+from ctxctl.model.sizes import is_unsized, limit_words, only_recorded, sent_of
 from ctxctl.session.item_words import broken_name
 from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, price, share, signed
 
@@ -175,6 +175,8 @@ class MaxSent(Condition):
             return sent_of(window)
         if window.cap is None:
             return f"{sent_of(window)}, and no limit is known"
+        if is_unsized(window):
+            return f"{sent_of(window)}, of {limit_words(window.cap, window.limit_source)}"
         part = share(window.used, window.cap, fine=True) if window.cap else "more"
         return f"{sent_of(window)}, {part} of {limit_words(window.cap, window.limit_source)}"
 

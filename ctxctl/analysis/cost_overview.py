@@ -64,7 +64,7 @@ def cost_overview(
 ) -> CostOverview:
     """The answer: as it was kept, or by a walk through the trace."""
     models = sorted(asked.models.items())
-    question = f"cost {asked.by} {models} {asked.provider} {asked.as_of} {surroundings(())}"
+    question = f"costs {asked.by} {models} {asked.provider} {asked.as_of} {surroundings(())}"
     answers, kept = answers_of(inspector), inspector.kept_replay()
     data = answers.find(question) if answers is not None else None
     if data is not None and kept is not None:

@@ -86,6 +86,13 @@ class SpentOn(NamedTuple):
     money: Decimal
     unpriced: int
     """Tokens of requests whose price is not known."""
+    is_least: bool = False
+    """The size of some of its items is not known: `tokens` and `money` are without them."""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Nothing of it could be counted."""
+        return self.is_least and not self.tokens
 
 
 class Costs(CostSums):
@@ -103,6 +110,8 @@ class Costs(CostSums):
         self._frames: dict[tuple[str | None, str], NamedFrame] = {}
         self._spent: dict[str, list[int]] = {}
         """By name: requests, tokens, and tokens of requests whose price is not known."""
+        self._uncounted: set[str] = set()
+        """Names with an item of unknown size."""
         self._parts: dict[Rates, dict[str, list[int]]] = {}
         """By rates and name, tokens by `PARTS`, priced together when they are asked for."""
 
@@ -114,7 +123,7 @@ class Costs(CostSums):
             key = (step.session, step.thread)
             frame = self._frames.get(key)
             if frame is None:
-                frame = self._frames[key] = NamedFrame(self._by)
+                frame = self._frames[key] = NamedFrame(self._by, self._uncounted)
             frame.move_to(placements, delta)
             self._spend(cost, frame)
         return cost
@@ -133,7 +142,7 @@ class Costs(CostSums):
                 assert spent is not None
                 money[name] += spent.total
         found = [
-            SpentOn(name, steps, tokens, money[name], unpriced)
+            SpentOn(name, steps, tokens, money[name], unpriced, name in self._uncounted)
             for name, (steps, tokens, unpriced) in self._spent.items()
         ]
         return sorted(found, key=lambda s: (-s.money, -s.tokens, s.name))

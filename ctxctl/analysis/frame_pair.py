@@ -117,6 +117,7 @@ def _skipped(p: Placement, held: int, stale: bool) -> Change:
         previous_version=p.version, tokens=p.tokens, in_window=held, new=0, freed=0, cause=None,
         reason=None, into=None, flags=flags, source=p.source,
         provenance="simulated" if p.simulated else "derived" if p.derived else "native", line=p.line,
+        unsized=p.method == "uncounted",
     )  # fmt: skip
 
 

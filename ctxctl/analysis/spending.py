@@ -43,18 +43,23 @@ class _Region(NamedTuple):
 class NamedFrame:
     """The sums of one thread's frame by name."""
 
-    def __init__(self, by: By) -> None:
+    def __init__(self, by: By, uncounted: set[str]) -> None:
+        """`uncounted` is given the names that had an item of unknown size."""
         self._by = by
+        self._uncounted = uncounted
         self._placements: list[Placement] = []
         self._tokens: dict[str, int] = {}
         self._copies: dict[str, int] = {}
-        self._head = 0
-        """Placements that providers put first."""
+        self._heads: dict[Placement, int] = {}
+        """Placements that providers put first, with the number of copies of each."""
 
     def move_to(self, placements: list[Placement], delta: FrameDelta | None) -> None:
         """Go on to the next frame; `delta`, how it differs from the one before, where that is known."""
-        if delta is None or delta.before != self._placements:  # compared by identity
-            self._tokens, self._copies, self._head = {}, {}, 0
+        known = delta is not None and (
+            delta.before is self._placements or delta.before == self._placements  # compared by identity
+        )
+        if delta is None or not known:
+            self._tokens, self._copies, self._heads = {}, {}, {}
             self._count(placements, 1)
         else:
             self._count(delta.inserted, 1)
@@ -70,7 +75,11 @@ class NamedFrame:
             if not copies[name]:
                 del tokens[name], copies[name]
             if placement.rank < _REST:
-                self._head += sign
+                stood = self._heads.pop(placement, 0) + sign
+                if stood:
+                    self._heads[placement] = stood
+            if placement.method == "uncounted":
+                self._uncounted.add(name)
 
     def parts(self, billed: Tokens, beside: int) -> dict[str, list[int]]:
         """By name, its billed tokens by `PARTS`, and all that it counts.
@@ -90,7 +99,7 @@ class NamedFrame:
         most = max(regions, key=lambda region: region.end - region.start)
         for row in found.values():
             row[most.part] = row[-1]
-        ordered = provider_order(self._placements, self._head)
+        ordered = provider_order(self._placements, sum(self._heads.values()), self._heads)
         at = regions.index(most)
         _put_down(found, self._forward(ordered, beside, most.start), regions[:at], most)
         _put_down(found, self._backward(ordered, beside, whole, most.end), regions[at + 1 :], most)

@@ -30,12 +30,18 @@ Item = Annotated[
 ]
 
 
+Everything = Annotated[
+    bool, Option("--all", help="List every row of the sums, and every problem, however many there are.")
+]
+
+
 @opt.takes(
     opt.PAGED,
     "canonical everything ids turn thread",
     opt.COUNTED,
     "calibration",
     opt.READ,
+    everything=Everything,
     turn=opt.TurnOf,
     thread=opt.ThreadOf,
 )

@@ -79,7 +79,7 @@ Junit = Annotated[
     Option("--junit", metavar="FILE", help="Also write a JUnit report.", autocompletion=opt.complete_files),
 ]
 Github = Annotated[
-    bool, Option("--github", help="Also print what does not hold, as GitHub Actions annotations.")
+    bool, Option("--github", help="Also print conditions that do not hold as GitHub Actions annotations.")
 ]
 Everything = Annotated[
     bool, Option("--all", help="List every condition of every trace, and every problem of the input.")

@@ -1,11 +1,18 @@
-"""``ctxctl compactions``: what each compaction took out of the window, and what of it is handed on."""
+"""``ctxctl compactions``: what each compaction took out of the window, and what is lost with it."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from ctxctl.cli import options as opt
+from ctxctl.cli.parameters import Option
+
+Everything = Annotated[
+    bool, Option("--all", help="List every path, command, task, figure and message, and every problem.")
+]
 
 
-@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ)
+@opt.takes(opt.PAGED, "everything ids thread", opt.COUNTED, "calibration", opt.READ, everything=Everything)
 def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
     """Show what each compaction removed, and which paths, commands, tasks, figures and messages are lost.
 

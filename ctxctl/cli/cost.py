@@ -27,7 +27,7 @@ By = Annotated[
     Option(
         "--by",
         metavar="WHAT",
-        help="What to group by: what the money went on (kind, the default for a trace; item, source or"
+        help="What to group by: what the money was spent on (kind, the default for a trace; item, source or"
         " segment), or where it was spent (session, the default for a directory; day, project,"
         " branch or model).",
     ),

@@ -43,7 +43,8 @@ As = Annotated[
 Strict = Annotated[
     bool,
     Option(
-        "--strict", help="Write only what the published schemas define: no splices, no texts by reference."
+        "--strict",
+        help="Write only what the published schemas define: no edits of earlier texts, no references.",
     ),
 ]
 Target = Annotated[
@@ -51,7 +52,7 @@ Target = Annotated[
     Option(
         "--target",
         metavar="NAME",
-        help="Who it is for; with evidence_export, contents are cited, not copied.",
+        help="Target of the export (default: model); with evidence_export, contents are cited, not copied.",
         autocompletion=opt.complete_targets,
     ),
 ]

@@ -9,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
-
 from ctxctl.cli.output import note
 from ctxctl.config import Settings
 from ctxctl.errors import Exit
@@ -136,7 +134,7 @@ def failure(name: str, why: Failed) -> Told:
 def tell_all(directory: str, told: Iterable[Told], run: Run) -> None:
     """Problems of all captures: as JSON on standard output, else on standard error, no more than allowed."""
     from ctxctl.report import jsonout
-    from ctxctl.report.tables import problem_lines
+    from ctxctl.report.tables import listed, problem_line, unshown_line
 
     if run.json:
         for one in told:
@@ -144,15 +142,18 @@ def tell_all(directory: str, told: Iterable[Told], run: Run) -> None:
                 run.out.json(jsonout.problem(problem, source=one.name))
         return
     cap = None if run.everything else run.settings.problems
-    shown: list[Problem] = []
+    shown: list[str] = []
     count = 0
     for one in told:
         count += one.number
-        room = len(one.problems) if cap is None else cap - len(shown)
-        shown += [structs.replace(p, message=f"{one.name}: {p.message}") for p in one.problems[:room]]
+        room = None if cap is None else max(cap - len(shown), 0)
+        path = os.path.join(directory, one.name)
+        shown += [problem_line(path, problem) for problem in listed(one.problems, room)]
     run.out.flush()
-    for line in problem_lines(directory, shown, count, cap):
+    for line in shown:
         note(line)
+    if count > len(shown):
+        note(unshown_line(directory, count - len(shown), count))
 
 
 def verdict(findings: int, run: Run) -> Exit:

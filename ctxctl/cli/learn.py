@@ -30,11 +30,11 @@ Client = Annotated[
 ]
 Version = Annotated[
     str | None,
-    Option("--version", metavar="VERSION", help="Which version of the client, where they do not say."),
+    Option("--version", metavar="VERSION", help="The client's version, if the requests do not name it."),
 ]
 Forget = Annotated[
     str | None,
-    Option("--forget", metavar="CLIENT[@VERSION]", help="Remove what is known of a client."),
+    Option("--forget", metavar="CLIENT[@VERSION]", help="Remove what was learned about a client."),
 ]
 
 

@@ -32,7 +32,7 @@ def models(
     name: Name = None,
     provider: Provider = None,
 ) -> None:
-    """Show what is known of a model; without a name, all models by maker, or those of one provider."""
+    """Show a model's window, limits and prices; without a name, all models by maker, or one provider's."""
     from ctxctl.cli.run import begin
     from ctxctl.tokens.catalogue.find import find_model
     from ctxctl.tokens.catalogue.names import provider_of

@@ -93,7 +93,7 @@ ItemArg = Annotated[
     str | None,
     Argument(
         metavar="ITEM",
-        help="The item: its title or path, or part of one; its id; its name in a list; a piece of its text.",
+        help="The item: its title or path, or part of one; its id; its name in a list; words of its text.",
         show_default=False,
     ),
 ]
@@ -158,7 +158,7 @@ class CommonOptions(NamedTuple):
         Option(
             "--target",
             metavar="NAME",
-            help="Show the view of this target: model, tool, user, ...",
+            help="Show what this target received: model (the default), tool, user, ...",
             autocompletion=complete_targets,
         ),
     ] = None

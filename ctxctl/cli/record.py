@@ -38,7 +38,7 @@ Stdin = Annotated[bool, Option("--stdin", help="Read events, or any known format
 Watch = Annotated[
     Path | None,
     Option(
-        "--watch", metavar="DIR", help="Keep importing what another tool writes there.",
+        "--watch", metavar="DIR", help="Keep importing the captures that another tool writes there.",
         autocompletion=opt.complete_files, show_default=False,
     ),
 ]  # fmt: skip
@@ -62,7 +62,12 @@ Session = Annotated[
 ]
 Source = Annotated[
     str | None,
-    Option("--source", metavar="NAME", help="The source that the events name.", show_default=False),
+    Option(
+        "--source",
+        metavar="NAME",
+        help="Name of the application, written to each event as its source.",
+        show_default=False,
+    ),
 ]
 Redact = Annotated[
     Path | None,

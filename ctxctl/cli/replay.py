@@ -43,7 +43,7 @@ Drop = Annotated[
         "--drop",
         metavar="KIND|SOURCE|SERVER",
         help="Simulate the session without these items: kind:tool_result, source:app:notes,"
-        " server:github, item:ID, or a bare word. Repeatable.",
+        " server:github, item:ID, or a name that only one of these has. Repeatable.",
     ),
 ]
 Set = Annotated[

@@ -81,12 +81,17 @@ class PlaceFiles:
     def state(self, path: str) -> FileState | None:
         """The state of a file; of a directory one that changes with each of its files."""
         found = self.states.get(path) or self._folders.get(path)
-        if found is None and (below := self._below.get(path)):
+        if found is None and (below := self._all_below(path)):
             digest = int.from_bytes(sha256(repr(sorted(below, key=_inode)).encode()).digest()[:7], "big")
             found = self._folders[path] = FileState(
                 below[0].device, digest, sum(s.size for s in below), max(s.mtime_ns for s in below), 0
             )
         return found
+
+    def _all_below(self, path: str) -> list[FileState] | None:
+        if path.rstrip("/") == self.place.path.rstrip("/"):
+            return list(self.states.values())
+        return self._below.get(path)
 
     def written(self, path: str) -> float:
         """When a session, or what belongs to it, was written last: seconds since the epoch."""

@@ -242,48 +242,75 @@ _BYTES_REPEATED: Final = 64
 """Bytes of a capture that entitle it to one more: a capture whose requests are whole bodies holds each."""
 
 
+RELISTED: Final = 5_000
+"""As `REPEATED`, of requests that leave the conversation of the one before for an earlier place, and of those
+behind them."""
+_BYTES_RELISTED: Final = 1024
+"""Bytes of a capture that entitle it to one more: such requests name what they go back to, and hold none."""
+
+
 _WHOLE: Final = frozenset({vocab.INJECTION_APPLIED, vocab.SURFACE_CREATED, vocab.SURFACE_UPDATED})
 """Events behind which an import can end, as what they belong to is told."""
 
 
+CONTRADICTED: Final = 500
+"""Records with parents and ids that cannot be, and requests that go back to earlier windows, which an import
+may have, whatever the size of the capture."""
+_BYTES_CONTRADICTED: Final = 8192
+"""Bytes of a capture that entitle it to one more: what a request of a real session holds, and more."""
+
+
 class _WindowBound:
-    """Ends an import whose windows come to far more than the capture holds.
+    """Ends an import whose windows come to far more than the capture holds, or that contradicts itself all
+    over.
 
     A line of a transcript can stand for a window of any size, by naming another line that it goes back to; a
     small file could so ask for events without end.
     """
 
     def __init__(self, source: Source | Folder) -> None:
-        self._source = source
-        self.most = REPEATED
-        self._is_final = False
+        size = _size(source)
+        self._repeated = REPEATED + size // _BYTES_REPEATED
+        self._relisted = RELISTED + size // _BYTES_RELISTED
+        self._odd = CONTRADICTED + size // _BYTES_CONTRADICTED
 
-    def is_over(self, repeated: int) -> bool:
-        """Whether windows have listed more again than they may."""
-        if not self._is_final:
-            self._is_final = True
-            self.most += self._size() // _BYTES_REPEATED
-        return repeated > self.most
+    def ended(self, meter: Meter, odd: int, event: dict[str, Any]) -> Problem | None:
+        """What is told where the import ends with this event; None while it goes on."""
+        for listed, most in ((meter.repeated, self._repeated), (meter.relisted, self._relisted)):
+            if listed > most:
+                return self._too_large(event, most)
+        return self._contradictory(event, meter.requests) if odd > self._odd <= meter.requests else None
 
-    def problem(self, event: dict[str, Any]) -> Problem:
-        """What is told of it, at the request with which it was over."""
-        line = event.get("metadata", {}).get("ctxctl", {}).get("source_line", 0)
+    def _too_large(self, event: dict[str, Any], most: int) -> Problem:
         message = (
-            f"the requests up to here go back to earlier windows so often that these list {self.most:,} items"
+            f"the requests up to here go back to earlier windows so often that these list {most:,} items"
             " again: the rest of the capture is not read"
         )
-        return Problem(line if isinstance(line, int) else 0, 0, "windows-too-large", message)
+        return Problem(_line(event), 0, "windows-too-large", message)
 
-    def _size(self) -> int:
-        if isinstance(self._source, Source):
-            return self._source.size
-        found = 0
-        for name in self._source.files:
-            try:
-                found += (self._source.path / name).stat().st_size
-            except OSError:
-                continue
-        return found
+    def _contradictory(self, event: dict[str, Any], requests: int) -> Problem:
+        message = (
+            f"more than {self._odd:,} records have parents or ids that cannot be, or go back to earlier"
+            f" windows: after {plural(requests, 'request')} the rest of the capture is not read"
+        )
+        return Problem(_line(event), 0, "contradictory-records", message)
+
+
+def _size(source: Source | Folder) -> int:
+    if isinstance(source, Source):
+        return source.size
+    found = 0
+    for name in source.files:
+        try:
+            found += (source.path / name).stat().st_size
+        except OSError:
+            continue
+    return found
+
+
+def _line(event: dict[str, Any]) -> int:
+    line = event.get("metadata", {}).get("ctxctl", {}).get("source_line", 0)
+    return line if isinstance(line, int) else 0
 
 
 def capture_events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
@@ -296,7 +323,8 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
     What a plug-in yielded before it failed is kept, and the failure is a problem (`plugin-failed`); one that
     yielded nothing raises it, as any does under CTXCTL_TRACEBACK.
 
-    Windows that come to far more than the capture holds end the import (`windows-too-large`).
+    Windows that come to far more than the capture holds end the import (`windows-too-large`), and so do
+    records that contradict each other all over (`contradictory-records`).
     """
     checkpoint = checkpoint_of(source)
     if checkpoint is not None and checkpoint.state:
@@ -318,10 +346,12 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
             if not unchanged.changed:
                 unchanged.see(event)
             yield event
-            if meter.repeated > REPEATED and event["event_type"] in _WHOLE:
+            odd = account.contradictions + meter.branched
+            over = meter.repeated > REPEATED or meter.relisted > RELISTED or odd > CONTRADICTED
+            if over and event["event_type"] in _WHOLE:
                 bound = bound or _WindowBound(source)
-                if bound.is_over(meter.repeated):
-                    limited_report(bound.problem(event))
+                if (ended := bound.ended(meter, odd, event)) is not None:
+                    limited_report(ended)
                     break
     except PluginError as error:
         if first or os.environ.get("CTXCTL_TRACEBACK"):

@@ -23,6 +23,7 @@ from ctxctl.ingest.about import FACT_NAMES, FACTS, IN_USAGE, About, Level
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Report, ignore_problem, lines
+from ctxctl.ingest.parents import CIRCLE, SECOND
 from ctxctl.ingest.second_look import SecondLook, Sighting, look_again
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
@@ -64,6 +65,12 @@ class Meter:
         self.requests = 0
         self.repeated = 0
         """How many more placements the assemblies have listed than items were told: what they list again."""
+        self.branched = 0
+        """Requests that left the conversation of the one before for an earlier place."""
+        self.relisted = 0
+        """Placements that these have listed, and the requests behind them."""
+        self._left = False
+        """Whether the last request was one of these."""
         self._about = about
         self._understood = understood or Understood(about.held_against)
         claims = about.claims
@@ -240,6 +247,11 @@ class Meter:
             self.repeated += len(blocks)
         if data.get("target", vocab.MODEL) == vocab.MODEL:
             marks = _marks(data)
+            branched = marks.get("cause") == "branched"
+            if (branched or self._left) and isinstance(blocks, list):
+                self.relisted += len(blocks)
+            self.branched += branched
+            self._left = branched
             self._count(Meter._of_assembly, _level(marks), "model" in marks)
             if "client_version" in marks:
                 self._understood.version(marks["client_version"], _line(event))
@@ -534,6 +546,7 @@ class UnchangedWindows:
 
 EMPTY: Final = "no-model-calls"
 """The problem that is held back until the whole file was looked at."""
+_CONTRADICTIONS: Final = frozenset({CIRCLE, SECOND})
 KEPT: Final = 10_000
 """The most problems of one kind that are reported one by one."""
 
@@ -558,6 +571,8 @@ class ProblemLimit:
             self._held.append(problem)
             return
         self._seen[problem.slug] += 1
+        if problem.slug in _CONTRADICTIONS:
+            self.understood.contradictions += 1
         if self._seen[problem.slug] <= KEPT:
             self._report(problem)
         else:

@@ -250,13 +250,16 @@ def nth(name: str | None, index: int) -> str | None:
     return name if name is None or index == 0 else f"{name}/{index}"
 
 
-def unused(name: str, taken: set[str]) -> str:
-    """The name, or the first of `name~2`, `name~3` … that is not taken; it is taken now."""
-    found, again = name, 1
-    while found in taken:
+def unused(name: str, taken: dict[str, int]) -> str:
+    """The name, or the first of `name~2`, `name~3` … that is not taken; it is taken now.
+
+    `taken`: by name, how often it was asked for, so that the next time begins where this one ends.
+    """
+    found, again = name, taken.get(name, 0)
+    while again and (found := f"{name}~{again + 1}") in taken:
         again += 1
-        found = f"{name}~{again}"
-    taken.add(found)
+    taken[name] = again + 1
+    taken.setdefault(found, 1)
     return found
 
 

@@ -44,6 +44,8 @@ class Understood:
         self.explained: set[str] = set()
         """Facts that no request has for a reason that the importer has told, so that they are not looked
         for."""
+        self.contradictions = 0
+        """Records whose parent or id cannot be, or that so many others stand beside as no session has."""
         self.newer: str | None = None
         """The newest version met that is newer than what the importer was held against."""
         self._newer_at = (0, 0)

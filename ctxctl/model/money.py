@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from operator import add
+from operator import add, attrgetter
 from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
@@ -55,7 +55,7 @@ class Tokens(NamedTuple):
     @property
     def context(self) -> int:
         """All but the answer."""
-        return sum(getattr(self, name) for name in CONTEXT)
+        return sum(_SENT(self))
 
     @property
     def answer(self) -> int:
@@ -64,7 +64,7 @@ class Tokens(NamedTuple):
 
     def plus(self, other: Tokens) -> Tokens:
         """The sum."""
-        return Tokens(*map(add, self, other))
+        return Tokens._make(map(add, self, other))
 
 
 class Money(NamedTuple):
@@ -94,21 +94,24 @@ class Money(NamedTuple):
     @property
     def context(self) -> Decimal:
         """Of the tokens that were sent."""
-        return sum((getattr(self, name) for name in CONTEXT), ZERO)
+        return sum(_SENT(self), ZERO)
 
     def plus(self, other: Money) -> Money:
         """The sum.  What is nothing stays the one zero: sums of many sessions are kept beside one another."""
-        return Money(*(a + b if a and b else a or b for a, b in zip(self, other, strict=True)))
+        return Money._make([a + b if a and b else a or b for a, b in zip(self, other, strict=True)])
 
 
 CONTEXT: Final = ("input", "cached", "written", "written_1h", "audio_input", "audio_cached", "image_input")
 """Fields of what was sent."""
+_SENT: Final = attrgetter(*CONTEXT)
 _RATE_OF: Final = {
     **{name: name for name in Tokens._fields},
     "cached": "cache_read",
     "written": "cache_write",
     "written_1h": "cache_write_1h",
 }
+_RATES: Final = attrgetter(*_RATE_OF.values())
+"""The rates of the fields of `Tokens`, in their order."""
 _WITHIN: Final = {
     "audio_input": "input",
     "audio_cached": "cached",
@@ -130,6 +133,8 @@ def without_separate_parts(
         parts: Tokens by modality and of reasoning (`model.terms.PARTS`; `audio_input` with the cached ones).
         rates: Those of the request.
     """
+    if not any(parts.values()):
+        return tokens, {}
     made, unpriced = tokens._asdict(), {}
     parts = dict(parts)
     parts["audio_input"] = max(0, parts.get("audio_input", 0) - parts.get("audio_cached", 0))
@@ -147,11 +152,10 @@ def without_separate_parts(
 
 def priced(tokens: Tokens, rates: Rates) -> Money | None:
     """What a request's tokens cost; None where a rate that it needs is not known."""
-    parts = {}
-    for name, count in tokens._asdict().items():
-        rate = getattr(rates, _RATE_OF[name])
-        if count and rate is None:
-            return None
-        if count and rate is not None:
-            parts[name] = rate * count / MILLION
-    return Money(**parts)
+    parts = [ZERO] * len(Money._fields)  # which begin with those of `Tokens`
+    for at, (count, rate) in enumerate(zip(tokens, _RATES(rates), strict=True)):
+        if count:
+            if rate is None:
+                return None
+            parts[at] = rate * count / MILLION
+    return Money._make(parts)

@@ -106,6 +106,8 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     provenance: Provenance
     line: int = 0
     """Line of the item record, 0 where there is none (not part of the JSON contract)."""
+    unsized: bool = False
+    """The version spoken of has neither text nor count: its 0 tokens are unknown (not part of it either)."""
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from typing import Final
 
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import LimitSource, UsedMethod
-from ctxctl.wording import LIMIT_SOURCES, number
+from ctxctl.wording import LIMIT_SOURCES, number, plural
 
 _DIGITS: Final = 3
 """Digits of an expected size that mean something."""
@@ -39,8 +39,15 @@ def sent_words(used: int, method: UsedMethod, unrecorded: int | None, error: int
     )
 
 
+def is_unsized(window: Window) -> bool:
+    """Whether nothing tells its size: nobody billed it, and of what is recorded nothing could be counted."""
+    return window.used_method == "recorded" and not window.used and window.uncounted > 0
+
+
 def sent_of(window: Window) -> str:
-    """The same of a step's window."""
+    """The same of a step's window; of one of which nothing could be counted, how many items it has."""
+    if is_unsized(window):
+        return f"the {plural(window.uncounted, 'item')} of unknown size"
     return sent_words(window.used, window.used_method, window.unrecorded, window.used_error)
 
 

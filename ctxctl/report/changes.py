@@ -170,8 +170,22 @@ def _row(change: Change, name: str, cause: str, *, ids: bool) -> tuple[str, ...]
         visible(change.kind),
         name,
         visible(change.item) if ids else "",
-        number(change.in_window),
-        number(change.new),
-        number(change.freed),
+        *amounts(change),
         cause,
     )
+
+
+_UNSIZED = {"added": (0, 1), "updated": (0, 1), "skipped": (0,), "removed": (2,)}
+"""Which amounts of an item without a size are not known: those that it would add to."""
+
+
+def amounts(change: Change) -> list[str]:
+    """Tokens in the window, new and freed; `-` where the item has neither text nor count, and so adds 0."""
+    counted = (change.in_window, change.new, change.freed)
+    unknown = _UNSIZED.get(change.status, ()) if change.unsized else ()
+    return [number(None if n in unknown and not tokens else tokens) for n, tokens in enumerate(counted)]
+
+
+def tokens_text(change: Change) -> str:
+    """The size of the version spoken of; `-` where it is not known."""
+    return number(None if change.unsized and not change.tokens else change.tokens)

@@ -14,7 +14,7 @@ from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, preview, visible
 from ctxctl.wording import COMPACTION, noun, number, plural
 
-UNREAD_SUMMARY: Final = "its text is not recorded: what it hands on is not known"
+UNREAD_SUMMARY: Final = "its text is not recorded: what it carries over is not known"
 _LISTED: Final = 8
 """Things of a kind that are listed unless all are asked for."""
 _PLACES: Final = ((SUMMARY, "in the summary"), (LATER, "only later"), (NOWHERE, "nowhere"))
@@ -50,7 +50,7 @@ def _paragraph(
     for label, text in taken_facts(one.taken, names):
         yield from labelled(label, text, width, indent=2, tab=9)
     if one.unread:
-        text = f"{plural(one.unread, 'item')} without a text: what they held is not known"
+        text = unread_text(one.unread)
         yield from labelled("unread", text, width, indent=2, tab=9)
     if not one.is_summary_read:
         yield from labelled("summary", UNREAD_SUMMARY, width, indent=2, tab=9)
@@ -63,6 +63,12 @@ def _paragraph(
         yield "  " + (paint("dim", line) if listed.head and not n else line)
     for kind in KINDS:
         yield from _gone(one, kind, width, names.directory, everything=everything)
+
+
+def unread_text(items: int) -> str:
+    """That items are recorded without their text, and what follows."""
+    whose = "its" if items == 1 else "their"
+    return f"{plural(items, 'item')} without a recorded text: {whose} content is not known"
 
 
 def flow_text(one: Compaction) -> str:

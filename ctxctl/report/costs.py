@@ -87,7 +87,8 @@ def spent_table(title: str, spent: Sequence[SpentOn], width: int, top: int) -> I
     rest = spent[top:]
     if rest:
         money, unpriced = sum((s.money for s in rest), Decimal(0)), sum(s.unpriced for s in rest)
-        whole = SpentOn("", 0, sum(s.tokens for s in rest), money, unpriced)
+        least = any(s.is_least for s in rest)
+        whole = SpentOn("", 0, sum(s.tokens for s in rest), money, unpriced, least)
         rows.append(_spent_row(f"({plural(len(rest), 'other')})", "", whole, context))
     listed = table(columns, rows, width)
     yield from listed.head
@@ -95,10 +96,25 @@ def spent_table(title: str, spent: Sequence[SpentOn], width: int, top: int) -> I
 
 
 def _spent_row(name: str, steps: str, spent: SpentOn, context: Decimal) -> tuple[str, ...]:
-    cost, part = dollars(spent.money), share(spent.money, context, fine=True)
-    if spent.unpriced and not spent.money:
-        cost = part = NOT_KNOWN
-    return (name, steps, number(spent.tokens), cost, part)
+    cost, part = spent_money(spent), share(spent.money, context, fine=True)
+    return (name, steps, spent_tokens(spent), cost, NOT_KNOWN if cost == NOT_KNOWN else part)
+
+
+def spent_tokens(spent: SpentOn) -> str:
+    """How much was sent of a thing; `≥` where a part of it could not be counted, `-` where nothing could."""
+    if spent.is_unknown:
+        return NOT_KNOWN
+    return AT_LEAST * spent.is_least + number(spent.tokens)
+
+
+def spent_money(spent: SpentOn) -> str:
+    """What that cost, with the same signs; `-` also where no price is known."""
+    if spent.is_unknown or (spent.unpriced and not spent.money):
+        return NOT_KNOWN
+    said = dollars(spent.money)
+    if not spent.is_least:
+        return said
+    return f"{AT_LEAST}{said}" if said.startswith("$") else NOT_KNOWN  # at least next to nothing says nothing
 
 
 def summary(costs: CostSums, breaks: Iterable[tuple[StepCost, str]], width: int) -> Iterator[str]:
@@ -177,9 +193,10 @@ def spent_object(by: str, spent: SpentOn) -> dict[str, Any]:
         "by": by,
         "name": spent.name,
         "steps": spent.steps,
-        "tokens": spent.tokens,
-        "cost": exact(spent.money),
+        "tokens": None if spent.is_unknown else spent.tokens,
+        "cost": None if spent.is_unknown else exact(spent.money),
         "unpriced_tokens": spent.unpriced,
+        "lower_bound": spent.is_least,
     }
 
 

@@ -75,6 +75,7 @@ def _html(inspector: Inspector, how: ExportOptions, report: Report, progress: Pr
         prices=prices,
         rules=_rules(inspector, how),
         max_content=how.max_content,
+        report=report,
     )
 
 

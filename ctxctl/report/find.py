@@ -13,13 +13,13 @@ from ctxctl.item_names import ItemNames
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.bill_notes import miss_text
-from ctxctl.report.changes import cause_text, titles_of
+from ctxctl.report.changes import cause_text, titles_of, tokens_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import wrap
 from ctxctl.session.item_words import broken_name
 from ctxctl.session.results import Ceiling
 from ctxctl.text import cells, clip, pad, visible
-from ctxctl.wording import LIMIT_SOURCES, MINUS, SIGNS, number, plural, share
+from ctxctl.wording import LIMIT_SOURCES, MINUS, SIGNS, flag_words, number, plural, share
 
 _ADDRESS: Final = 24
 _KIND: Final = 12
@@ -36,7 +36,7 @@ def step_lines(
     """The line of one step, and under it the changes that fit."""
     window, ledger = step.window, step.ledger
     said = f"{_size(window)}  +{number(ledger.new)} {MINUS}{number(ledger.freed)}"
-    flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
+    flags = ", ".join(visible(flag_words(flag)) for flag in step.flags)
     if step.cache.broken_by is not None and breaks_cache(step):
         flags += f"{', ' * bool(flags)}cache broken by {broken_name(step, names)}"
     if step.cache.miss is not None:
@@ -84,7 +84,7 @@ def _change_head(change: Change) -> str:
 
 def _size_and_cause(change: Change, names: ItemNames, titles: Mapping[str, str | None]) -> str:
     reason = cause_text(change, names, titles)
-    return f"{change.tokens:,}" + (f"  {reason}" if reason else "")
+    return tokens_text(change) + (f"  {reason}" if reason else "")
 
 
 def _change(change: Change, name: str, said: str, width: int, paint: Paint, *, ids: bool) -> str:

@@ -69,10 +69,10 @@ def late_text(events: int) -> str:
 
 
 def _assumed(header: Header) -> list[tuple[str, str]]:
-    """What was assumed about the encoding; nothing to say where sizes are calibrated."""
+    """What was assumed about the encoding; nothing to say where it is known or sizes are calibrated."""
     if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
         return []
-    return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
+    return [] if header.encoding_known else [("assumed", visible(header.assumed))]
 
 
 def calibration_text(note: dict[str, Any]) -> str:
@@ -85,7 +85,7 @@ def calibration_text(note: dict[str, Any]) -> str:
         return "; ".join([f"estimated: {visible(note['how'])}", *why])
     fitted = note["how"].startswith("fitted ")
     fit = next((one for one in note["models"] if fitted and one["model"] == note["fit"]), None)
-    error = "" if fitted else "; its own error is not known, and taken to be several times as large"
+    error = "" if fitted else "; its error is not known, and assumed to be several times as large"
     if fit is not None:
         p50, p95 = (given_share(fit[name] / 100) for name in ("error_p50", "error_p95"))
         error = f"; the next size is off by {p50} (p50), {p95} (p95)"
@@ -145,7 +145,7 @@ def one_line(header: Header) -> str:
     model = [f"model {visible(header.model)}"] if header.model else []
     note = header.learned
     known = [f"learned {visible(note['client'])} {visible(note['version'])}"] if note is not None else []
-    known += ["the capture not all understood"] * bool(header.doubts)
+    known += ["parts of the capture not understood"] * bool(header.doubts)
     return ", ".join(
         [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )

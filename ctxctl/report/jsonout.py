@@ -32,7 +32,7 @@ _USAGE: Final = tuple(
     name for name in UsageView.__struct_fields__ if name not in ("terms", "reported_reasoning")
 )
 _USED: Final = attrgetter(*_USAGE)
-_CHANGE: Final = tuple(name for name in Change.__struct_fields__ if name != "line")
+_CHANGE: Final = tuple(name for name in Change.__struct_fields__ if name not in ("line", "unsized"))
 _CHANGED: Final = attrgetter(*_CHANGE)
 _ChangeLine: Final = msgspec.defstruct("_ChangeLine", _CHANGE, gc=False)
 """A change as it is printed: its trace line is not part of the contract.  Written faster than a dict."""

@@ -19,6 +19,8 @@ from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.bill_notes import doubted_lines, misses_text, with_mark
+from ctxctl.report.changes import tokens_text
+from ctxctl.report.costs import spent_money, spent_tokens
 from ctxctl.report.heading import Header, how_known, learned_text
 from ctxctl.report.replay import Totals
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, unrecorded_text
@@ -136,7 +138,7 @@ class _Report:
             rows.append(["only", f"turns {self._say(header.turn)}"])
         if found.peak is not None:
             window, where = found.peak
-            parts = [f"at most {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
+            parts = [f"peak {size_of_limit(window)}, at {self._say(address(where))}", known_by(window)]
             if totals.over:
                 parts.append(f"{plural(totals.over, 'step')} over")
             if (said := limit_text(window)) is not None:
@@ -225,7 +227,7 @@ class _Report:
             why.append(change.provenance)
         return [
             f"{SIGNS[change.status]} {change.status}", self._say(name, _NAME), self._say(change.kind, 30),
-            number(change.tokens), number(change.new) if change.new else "",
+            tokens_text(change), number(change.new) if change.new else "",
             number(change.freed) if change.freed else "", ", ".join(why),
         ]  # fmt: skip
 
@@ -272,7 +274,7 @@ class _Report:
     def _spent(self, found: Gathered) -> list[str]:
         costs = found.costs
         rows = [
-            [self._say(spent.name, 40), number(spent.steps), number(spent.tokens), dollars(spent.money)]
+            [self._say(spent.name, 40), number(spent.steps), spent_tokens(spent), spent_money(spent)]
             for spent in costs.spent()[:_SPENT]
         ]
         if not rows:

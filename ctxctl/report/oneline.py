@@ -17,7 +17,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report.bill_notes import turn_cost
-from ctxctl.report.changes import short_version
+from ctxctl.report.changes import short_version, tokens_text
 from ctxctl.text import cells, clip, pasted, preview, visible
 from ctxctl.wording import NOT_KNOWN, share
 
@@ -79,7 +79,7 @@ def step_line(path: str, step: Step, *, several: bool) -> str:
 def change_line(change: Change, names: ItemNames) -> str:
     """Status, kind, tokens of the version, new, freed, cause, id, name."""
     return _line(
-        visible(change.status), visible(change.kind), str(change.tokens), f"+{change.new}",
+        visible(change.status), visible(change.kind), tokens_text(change).replace(",", ""), f"+{change.new}",
         f"-{change.freed}", visible(change.cause or ""), pasted(change.item),
         names.of(change.item, change.title),
     )  # fmt: skip

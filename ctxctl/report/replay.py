@@ -23,7 +23,7 @@ from ctxctl.report.sent import limit_sources, size_of_limit, size_text
 from ctxctl.report.step import ledger_flow, ledger_sum, methods, step_lines
 from ctxctl.report.tables import labelled
 from ctxctl.text import cells, clip, preview, visible
-from ctxctl.wording import plural
+from ctxctl.wording import flag_words, plural
 
 _KNOWN: Final[dict[UsedMethod, str]] = {
     "reported": "billed",
@@ -93,7 +93,7 @@ class ReplayReport:
             f"{ledger_flow(ledger)} = {ledger.window_after:,} recorded"
         )
         if turn.flags:
-            text += "; " + ", ".join(visible(flag.replace("_", " ")) for flag in turn.flags)
+            text += "; " + ", ".join(visible(flag_words(flag)) for flag in turn.flags)
         label = f"= turn {self._address(turn)}: "
         yield from labelled(label, text, self._width, indent=2, tab=cells(label))
         if turn.title:
@@ -104,7 +104,7 @@ class ReplayReport:
         totals, largest = self.totals, self.totals.largest
         if largest is None:
             return
-        said = f"at most {size_of_limit(largest.window)}, at {self._address(largest)}.{largest.step}"
+        said = f"peak {size_of_limit(largest.window)}, at {self._address(largest)}.{largest.step}"
         if totals.threads == 1:
             said += f"; {size_text(totals.last[0].window)} at the last step"
         known = ", ".join(

@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Window
+from ctxctl.model.sizes import is_unsized
 from ctxctl.model.vocab import Level
 from ctxctl.text import visible
-from ctxctl.wording import KNOWN_BY, LIMIT_SOURCES, share
+from ctxctl.wording import KNOWN_BY, LIMIT_SOURCES, plural, share
 
 if TYPE_CHECKING:
     from ctxctl.ingest.about import About
 
 
 def size_text(window: Window) -> str:
-    """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number in front.
+    """``60,919``, ``about 60,919 ±1,200`` or ``16,117 recorded``: the number first.
+
+    Where nothing tells the size, how many items there are.
 
     An expected size keeps its digits here, where it stands beside figures that add up with it (recorded,
     free, unrecorded); a sentence that says it alone rounds it (`model.sizes.sent_words`).
     """
+    if is_unsized(window):
+        return f"{plural(window.uncounted, 'item')} of unknown size"
     if window.used_method == "reported":
         return f"{window.used:,}"
     if window.used_method == "expected":
@@ -38,7 +43,7 @@ def known_by(window: Window, *, billed: bool = False) -> str:
     if window.used_method == "reported":
         return KNOWN_BY["reported"]
     if window.used_method == "expected" and billed:
-        return "expected from its bill, which is for another model or frame"
+        return "expected, from a bill for another model or frame"
     if window.used_method == "expected":
         return KNOWN_BY["expected"]
     return KNOWN_BY["recorded"]
@@ -48,6 +53,8 @@ def size_of_limit(window: Window) -> str:
     """``60,919 of 200,000 (30%), 139,081 free``; without a known cap the size alone."""
     if window.cap is None:
         return f"{size_text(window)}; limit unknown"
+    if is_unsized(window):
+        return f"{size_text(window)}, of {window.cap:,}"
     part = f" ({share(window.used, window.cap)})" if window.cap else ""
     room = f"OVER BY {window.over:,}" if window.over else f"{window.free or 0:,} free"
     return f"{size_text(window)} of {window.cap:,}{part}, {room}"
@@ -91,7 +98,7 @@ def unrecorded_text(window: Window, lacking: str = "") -> str | None:
     if window.unrecorded is None:
         return None
     if window.unrecorded < 0:
-        return f"recorded content weighs {-window.unrecorded:,} more than was sent"
+        return f"recorded content is counted at {-window.unrecorded:,} more than was sent"
     named = f": {lacking}" if lacking and window.unrecorded else ""
     return f"{window.unrecorded:,} not recorded{named}"
 

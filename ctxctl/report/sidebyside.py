@@ -269,26 +269,27 @@ def turn(value: TurnPair) -> dict[str, Any]:
         "turn": value.turn,
         "title": value.title,
         "steps": value.steps,
-        "recorded": _side(value.recorded),
-        "simulated": _side(value.simulated),
+        "recorded": _side(value.recorded, value.steps),
+        "simulated": _side(value.simulated, value.steps),
     }
 
 
-def _side(side: TurnSide) -> dict[str, Any]:
+def _side(side: TurnSide, steps: int) -> dict[str, Any]:
+    known = side.is_known
     return {
-        "used": side.used,
+        "used": side.used if known else None,
         "used_method": side.method,
         "recorded": side.recorded,
         "cap": side.cap,
-        "free": side.free,
-        "over": side.over,
-        "sent": side.sent,
+        "free": side.free if known else None,
+        "over": side.over if known or side.over else None,
+        "sent": side.sent if known or side.sent else None,
         "uncounted": side.uncounted,
-        **_outcome(side),
+        **_outcome(side, steps, known=known or bool(side.sent)),
     }
 
 
-def _outcome(side: TurnSide | Totals) -> dict[str, Any]:
+def _outcome(side: TurnSide | Totals, steps: int, *, known: bool) -> dict[str, Any]:
     """What was left out, and what the cache and the money came to, of a turn or of all turns."""
     return {
         "omitted": side.omitted,
@@ -297,7 +298,7 @@ def _outcome(side: TurnSide | Totals) -> dict[str, Any]:
         "possible_prefix": side.prefix,
         "cache_breaks": side.breaks,
         "broken_tokens": side.lost,
-        "context_cost": _money(side.cost),
+        "context_cost": _money(side.cost) if known and side.unpriced < steps else None,
         "unpriced_steps": side.unpriced,
     }
 
@@ -318,15 +319,15 @@ def summary(comparison: Comparison, turns: int) -> dict[str, Any]:
 
 
 def _totals(side: Totals, *, simulated: bool) -> dict[str, Any]:
-    first = side.first_over
+    first, known = side.first_over, side.is_known(simulated=simulated)
     return {
         "steps": side.steps,
         "steps_over": side.over,
         "steps_unknown": side.unknown,
         "first_over": _place(first),
         "first_over_by": None if first is None else (first.simulated if simulated else first.recorded).over,
-        "sent": side.sent,
-        **_outcome(side),
+        "sent": side.sent if known else None,
+        **_outcome(side, side.steps, known=known),
         "recorded_by_method": dict(sorted(side.by_method.items())),
         "known_by": {name: side.known_by[name] for name in get_args(UsedMethod) if name in side.known_by},
     }

@@ -20,7 +20,7 @@ from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_te
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
 from ctxctl.session.item_words import broken_name
 from ctxctl.text import clip, visible
-from ctxctl.wording import MINUS, plural, signed, signed_share
+from ctxctl.wording import MINUS, flag_words, plural, signed, signed_share
 
 BASES = {
     "assembly": "from the recorded assembly",
@@ -88,7 +88,7 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     if missing:
         yield "missing", ", ".join(missing)
     if step.flags:
-        yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
+        yield "flags", ", ".join(visible(flag_words(flag)) for flag in step.flags)
     yield from annotation_facts(step, names)
 
 

@@ -6,7 +6,7 @@ All text is shown text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
@@ -33,10 +33,7 @@ def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int)
     Of the columns that may shrink, those with the lowest `least` (the least telling ones) give first; where
     that is not enough, all of them go down to `_SLIVER`.
     """
-    wide = [cells(c.title) for c in columns]
-    for row in rows:
-        for n, cell in enumerate(row):
-            wide[n] = max(wide[n], cells(cell))
+    wide = [max(cells(c.title), _widest([row[n] for row in rows])) for n, c in enumerate(columns)]
     over = sum(wide) + len(GAP) * (len(columns) - 1) - width
     able = sorted((c.least, n) for n, c in enumerate(columns) if c.least)
     for least, n in [*able, *((_SLIVER, n) for _, n in able)]:
@@ -44,6 +41,19 @@ def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int)
         wide[n] -= cut
         over -= cut
     return wide
+
+
+def _widest(texts: Sequence[str]) -> int:
+    """Cells of the widest of some texts: told of all at once where they are plain, as they mostly are."""
+    size = len if is_plain("".join(texts)) else cells
+    return max(map(size, texts), default=0)
+
+
+def _padded(texts: list[str], width: int, *, right: bool) -> list[str]:
+    """As `pad`, of each cell of a column."""
+    if not is_plain("".join(texts)) or max(map(len, texts)) > width:
+        return [pad(text, width, right=right) for text in texts]
+    return [text.rjust(width) for text in texts] if right else [text.ljust(width) for text in texts]
 
 
 def width_of(columns: Sequence[Column], rows: Sequence[Sequence[str]], at: int, width: int) -> int:
@@ -57,8 +67,8 @@ def width_of(columns: Sequence[Column], rows: Sequence[Sequence[str]], at: int, 
 def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
     """Whether a table can be as narrow as `width` without cutting into a column that does not shrink."""
     columns, rows = _used(columns, rows)
-    least = [c.least or max(cells(c.title), *(cells(row[n]) for row in rows)) for n, c in enumerate(columns)]
     wide = layout(columns, rows, 1 << 30)
+    least = [c.least or whole for c, whole in zip(columns, wide, strict=True)]
     return sum(map(min, wide, least)) + len(GAP) * (len(columns) - 1) <= width
 
 
@@ -77,13 +87,15 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) 
     On a line too narrow for that, each row is a paragraph of its cells with their titles.
     """
     columns, rows = _used(columns, rows)
+    if not columns:
+        return Table([""], [[""] for _ in rows])
     wide = layout(columns, rows, width)
     if sum(wide) + len(GAP) * (len(columns) - 1) > width:
         return Table([], [list(_stacked(columns, row, width)) for row in rows])
-    head, *body = (
-        GAP.join(pad(cell, wide[n], right=columns[n].right) for n, cell in enumerate(row)).rstrip(" ")
-        for row in ([c.title for c in columns], *rows)
-    )
+    made = [
+        _padded([c.title, *(row[n] for row in rows)], wide[n], right=c.right) for n, c in enumerate(columns)
+    ]
+    head, *body = (GAP.join(cells_).rstrip(" ") for cells_ in zip(*made, strict=True))
     return Table([head], [[line] for line in body])
 
 
@@ -105,6 +117,10 @@ def _used(
 def wrap(text: str, width: int) -> Iterator[str]:
     """Lines of at most `width` cells, broken at blanks; a longer word is clipped on a line of its own."""
     size = len if is_plain(text) else cells
+    if size is len and len(text) <= width and not text.startswith(" "):
+        if text:
+            yield text.rstrip(" ")
+        return
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
@@ -170,6 +186,10 @@ def bar(segments: Mapping[str, int], total: int, width: int) -> str:
     return "".join(sign * count for sign, count in zip(signs, drawn, strict=True))
 
 
+_CUTS: Final = frozenset({"contradictory-records", "windows-too-large"})
+"""Problems of a capture of which the rest is not read: each is the only one of its kind."""
+
+
 def problem_line(name: str, problem: Problem) -> str:
     """``file:line: byte N: slug: message``; a problem of the whole file has no line."""
     place = f"{problem.line}: byte {problem.byte}: " if problem.line else " "
@@ -177,9 +197,22 @@ def problem_line(name: str, problem: Problem) -> str:
 
 
 def problem_lines(name: str, problems: Sequence[Problem], total: int, cap: int | None) -> Iterator[str]:
-    """At most `cap` of the problems (None: all), then how many more there are of the `total`."""
-    shown = problems if cap is None else problems[:cap]
+    """At most `cap` of the problems (None: all) and those that say what was cut, then how many more there are
+    of the `total`.
+    """
+    shown = listed(problems, cap)
     for problem in shown:
         yield problem_line(name, problem)
     if total > len(shown):
-        yield f"{visible(name)}: {plural(total - len(shown), 'more problem')} not shown ({total:,} in all)"
+        yield unshown_line(name, total - len(shown), total)
+
+
+def listed(problems: Sequence[Problem], cap: int | None) -> list[Problem]:
+    """The first problems, no more than `cap` (None: all), and those behind them that say what was cut."""
+    behind = () if cap is None else problems[cap:]
+    return [*problems[:cap], *(problem for problem in behind if problem.slug in _CUTS)]
+
+
+def unshown_line(name: str, more: int, total: int) -> str:
+    """How many problems there are beside those shown, of how many."""
+    return f"{visible(name)}: {plural(more, 'more problem')} not shown ({total:,} in all)"

@@ -30,7 +30,15 @@ from ctxctl.report.heading import (
 from ctxctl.report.oneline import turn_line
 from ctxctl.report.paint import Paint
 from ctxctl.report.replay import Totals, fits_text, held
-from ctxctl.report.sent import NOT_RECORDED, known_by, limit_text, size_of_limit, threshold_text
+from ctxctl.report.sent import (
+    NOT_RECORDED,
+    known_by,
+    limit_text,
+    size_of_limit,
+    size_text,
+    threshold_text,
+    unrecorded_text,
+)
 from ctxctl.report.step import believed_bill
 from ctxctl.report.tables import Column, labelled, ordered_segments, table, width_of
 from ctxctl.text import cells, clip, preview, visible
@@ -197,16 +205,17 @@ class TurnsReport:
         last = self._last()
         window = last.window
         if window.used_method == "recorded":
-            parts = [f"{number(window.recorded)} recorded; what was sent is not known: no bill was read"]
+            parts = [f"{size_text(window)}; what was sent is not known: no bill was read"]
         else:
             parts = [size_of_limit(window), known_by(window, billed=believed_bill(last))]
         parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
         yield "sent", f"at the last step, {self._place(last)}: {'; '.join(parts)}"
         if segments := _segments(last):
-            yield "", segments
+            counted = "" if (window.unrecorded or 0) >= 0 else f"; {unrecorded_text(window)}"
+            yield "", segments + counted
         largest = totals.largest
         if largest is not None and largest is not last and largest.window.used > window.used:
-            yield "at most", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
+            yield "peak", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
 
     def _last(self) -> Step:
         """The last step, of the main thread where there is one."""
@@ -284,6 +293,8 @@ class TurnsReport:
         for row in sums.turns:
             for flag, steps in row.flags.items():
                 flags[flag] = flags.get(flag, 0) + steps
+        if totals.over:
+            flags.pop("over_budget", None)  # said already
         for flag, steps in flags.items():
             yield f"{visible(flag.replace('_', ' '))} in {plural(steps, 'step')}"
 

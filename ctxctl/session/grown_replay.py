@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 0.5
 """Share of a trace that may have come since; where more has, it is replayed whole, and progress is told."""
+_THREADS: Final = 500
+"""Threads of a trace that is marked: to write down the state of more costs as much as to replay them."""
 AGAIN: Final = 0.02
 """Share of a trace from which on another mark is made: what is read again until then costs less than that."""
 
@@ -160,7 +162,7 @@ class Marking:
 
     def _mark(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> None:
         inspector = self._inspector
-        if not writer.writes or inspector.looked_ahead:
+        if not writer.writes or inspector.looked_ahead or len(engine.threads) > _THREADS:
             return
         try:
             mark = mark_of(

@@ -35,6 +35,7 @@ from ctxctl.session.replay_rows import (
     FrameRow,
     Meta,
     ReplayKey,
+    RowsAhead,
     all_bodies,
     body_of,
     checked,
@@ -112,7 +113,7 @@ class KeptReplay:
         """Each step in order with its frame, what changed in it, and the turn that it ended."""
         frames: dict[ThreadKey, list[Placement]] = {}
         with closing(self._reading()) as connection:
-            known = _Placements(connection, self._contents)
+            known = _Placements(connection, self._contents, in_order=True)
             rows = all_bodies(connection, "steps", self.steps), all_bodies(connection, "frames", self.steps)
             for body, row in zip(*rows, strict=True):
                 result, frame = decoded(body, RESULTS), decoded(row, FRAME)
@@ -169,11 +170,15 @@ class KeptReplay:
 class _Placements:
     """The placements of frames as they are read, each one object; what is needed of their contents."""
 
-    def __init__(self, connection: sqlite3.Connection, contents: Contents) -> None:
+    def __init__(self, connection: sqlite3.Connection, contents: Contents, *, in_order: bool = False) -> None:
+        """`in_order`: all steps are gone through, so that rows are read in stretches, in their own order."""
         self.connection = connection
         self._contents = contents
         self._known: dict[int, Placement] = {}
         self._read: dict[int, Content] = {}
+        self._ahead = (
+            {name: RowsAhead(connection, name) for name in ("placements", "contents")} if in_order else {}
+        )
 
     def rebuilt(self, before: Sequence[Placement], frame: FrameRow) -> list[Placement]:
         """A frame, from the one before it."""
@@ -205,10 +210,7 @@ class _Placements:
         missing = [number for number in dict.fromkeys(numbers) if number not in self._known]
         if not missing:
             return
-        rows = {
-            number: decoded(body, PLACEMENT)
-            for number, body in some_bodies(self.connection, "placements", missing)
-        }
+        rows = {number: decoded(body, PLACEMENT) for number, body in self._bodies("placements", missing)}
         wanted = list(dict.fromkeys(row.content for row in rows.values() if row.content >= 0))
         contents = {number: self._content(number) for number in wanted}
         for number, row in rows.items():
@@ -224,8 +226,15 @@ class _Placements:
             found = self._read[number] = self._restored(number)
         return found
 
+    def _bodies(self, table: str, numbers: list[int]) -> Iterable[tuple[int, bytes]]:
+        """Rows by their numbers; raises DamagedError unless all are there."""
+        if self._ahead:
+            return self._ahead[table].take(numbers)
+        return some_bodies(self.connection, table, numbers)
+
     def _restored(self, number: int) -> Content:
-        stored = decoded(body_of(self.connection, "contents", number), CONTENT)
+        ((_, body),) = self._bodies("contents", [number])
+        stored = decoded(body, CONTENT)
         base = None
         if stored.base is not None:
             if stored.base >= number:

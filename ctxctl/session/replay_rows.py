@@ -37,6 +37,7 @@ def whole_after(size: int) -> int:
 
 
 _AT_ONCE: Final = 500
+_AHEAD: Final = 512
 LATELY: Final = 86_400.0
 """Seconds: a log that nobody wrote to for so long hardly goes on, and is replayed whole once if it does."""
 MARKED: Final = 512 << 20
@@ -225,6 +226,36 @@ def some_bodies(
             raise DamagedError
         for number, body in found:
             yield number, checked(table, number, body)
+
+
+class RowsAhead:
+    """The rows of a table for somebody who wants all of them once, about in the order of their numbers."""
+
+    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
+        self._connection = connection
+        self._table = table
+        self._read: dict[int, bytes] = {}
+        """Rows that were read and are not wanted yet."""
+        self._next = 0
+        """The least number that was not read."""
+
+    def take(self, numbers: list[int]) -> list[tuple[int, bytes]]:
+        """Rows by their numbers, each of them once; all of them, or DamagedError."""
+        last = max(numbers)
+        while self._next <= last:
+            until = self._next + _AHEAD
+            try:
+                found = self._connection.execute(
+                    f"SELECT number, body FROM {self._table} WHERE number >= ? AND number < ?",
+                    (self._next, until),
+                ).fetchall()
+            except sqlite3.Error:
+                raise DamagedError from None
+            if not found:
+                raise DamagedError  # a number beyond the last row's
+            self._read.update(found)
+            self._next = until
+        return [(number, checked(self._table, number, self._read.pop(number, None))) for number in numbers]
 
 
 def decoded(body: bytes, decoder: msgspec.msgpack.Decoder[Any]) -> Any:

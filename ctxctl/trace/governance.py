@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from ctxctl.model import vocab
@@ -36,6 +37,8 @@ _ANSWERS: Final = ("replacement_policy", "summary_kind", "method", "context_kind
 """Where a summary would pass for an answer."""
 _UNREAD: Final = frozenset({"content", "text", "native", "ctxctl", "ranking_signals", "coverage"})
 _DEPTH: Final = 6
+_LONGEST: Final = 64
+"""Characters of a name; no name that says something has so many."""
 _MOST: Final = 5
 """Declarations named of one event."""
 
@@ -59,18 +62,25 @@ def declarations(event: dict[str, Any]) -> list[str]:
 def _declared(value: dict[str, Any], where: str, depth: int) -> list[str]:
     found: list[str] = []
     for name, inner in value.items():
-        if name in _UNREAD:
-            continue
-        place = f"{where}.{name}" if where else name
-        if name in _LEAVE and isinstance(inner, dict):
-            inner = [{f"approval_{key}": one for key, one in inner.items()}]
         if isinstance(inner, dict | list):
-            if depth < _DEPTH:
-                for n, one in _objects(inner):
-                    found += _declared(one, f"{place}{n}", depth + 1)
-        elif _says(name, inner, where):
-            found.append(f"{place} is {inner!r:.40}")
+            if depth >= _DEPTH or not inner or name in _UNREAD:
+                continue
+            if name in _LEAVE and isinstance(inner, dict):
+                inner = [{f"approval_{key}": one for key, one in inner.items()}]
+            place = f"{where}.{name}" if where else name
+            for n, one in _objects(inner):
+                found += _declared(one, f"{place}{n}", depth + 1)
+        elif len(name) <= _LONGEST and _can_say(name) and _says(name, inner, where):
+            found.append(f"{where}.{name} is {inner!r:.40}" if where else f"{name} is {inner!r:.40}")
     return found
+
+
+@lru_cache(maxsize=1024)
+def _can_say(name: str) -> bool:
+    """Whether a field of this name can say anything; records have few names, again and again."""
+    if name in _UNREAD:
+        return False
+    return name in _LEAVE or name in _PLAIN or bool(_DONE.fullmatch(name) or _STATUS.fullmatch(name))
 
 
 def _objects(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -132,14 +132,14 @@ class Choices:
         return Choices(self.commands, min(max(self.at + by, 0), max(len(self.commands) - 1, 0)))
 
 
-def choices_for(line: str, ids: Sequence[str], themes: Iterable[str]) -> Choices:
+def choices_for(line: str, ids: Sequence[str], themes: Iterable[str], *, turns: bool = True) -> Choices:
     """What a typed line can mean where the actions `ids` have an effect, in the order in which they do.
 
     `7`, `7.2`, `-1`, `explorer:2` and `SESSION/7` are addresses; `theme NAME` is a theme; everything else is
-    looked for in the names and ids of the actions.
+    looked for in the names and ids of the actions.  Without `turns` no trace is open: there are no addresses.
     """
     text = line.strip().removeprefix(":").removeprefix("@").strip()
-    if text and _ADDRESS.fullmatch(text):
+    if turns and text and _ADDRESS.fullmatch(text):
         return Choices((Command("goto", text, f"go to {_place(text)}"),))
     first, _, rest = text.partition(" ")
     if first == "theme":

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
-from textual import on
 
 from ctxctl.config import Settings
 from ctxctl.dataset.session_values import SessionRow, SessionRows
@@ -16,7 +15,7 @@ from ctxctl.text import visible
 from ctxctl.tui import memory
 from ctxctl.tui.fleet_feed import FleetFeed
 from ctxctl.tui.program import Program, run_program
-from ctxctl.tui.requests import Asked, Handlers, PlaceRequest
+from ctxctl.tui.requests import Handlers
 from ctxctl.tui.screens.fleet.screen import FleetScreen
 from ctxctl.tui.screens.fleet.state import Arranged, Looked, Matter, ReadFailed, Wish, front_of, matter_of
 
@@ -40,6 +39,8 @@ class FleetPick:
 
 class FleetApp(Program):
     """Shows what a dataset holds."""
+
+    HAS_TURNS = False
 
     def __init__(
         self, read: Callable[[], SessionRows], pick: FleetPick, settings: Settings | None = None,
@@ -92,12 +93,6 @@ class FleetApp(Program):
         front = self.fleet.front
         self.pick.wish, self.pick.held = self.fleet.wish, self.feed.held
         self.pick.front = None if front is None else front_of(front)
-
-    @on(Asked)
-    def _asked(self, message: Asked) -> None:
-        """No frame is open that an address could lead to."""
-        if isinstance(message.request, PlaceRequest) and message.asker is not None:
-            self.tell("no session is open yet: Enter opens one", bad=True)
 
     def go_to(self, ordinal: int, *, step: bool) -> bool:
         """There is no step here."""

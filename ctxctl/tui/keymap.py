@@ -75,7 +75,7 @@ _MOVING: Final[tuple[Action, ...]] = (
     Action("text.find", ("slash",), "find", "find a word in this text", "text", "find", ("item",)),
     Action("text.next_match", ("n",), "match(1)", "the next match", "text"),
     Action("text.previous_match", ("N",), "match(-1)", "the match before", "text"),
-    Action("text.unfind", ("escape",), "unfind", "show no matches any more", "text"),
+    Action("text.unfind", ("escape",), "unfind", "end the search", "text"),
     Action("text.fold", ("space",), "fold", "fold or unfold the object at the cursor", "text"),
     Action("text.fold_all", ("z",), "fold_all", "fold or unfold all objects", "text"),
     Action("text.choose", ("enter",), "choose", "go to the step of the line", "text"),
@@ -104,7 +104,7 @@ _MAIN: Final[tuple[Action, ...]] = (
     ),
     Action("overview", ("v",), "overview", "the whole session on one screen", "turns", "overview"),
     Action("jump.back", ("backspace",), "jump_back", "back to where a jump came from", "turns"),
-    Action("follow", ("F",), "follow", "go with the newest turn of a trace that is being written", "turns"),
+    Action("follow", ("F",), "follow", "follow the newest turn while the trace is being written", "turns"),
     Action(
         "steps.unfold",
         ("l", "right"),
@@ -126,12 +126,17 @@ _MAIN: Final[tuple[Action, ...]] = (
         ("turns", "changes"),
     ),
     Action(
-        "back", ("escape",), "go_back", "back to where Enter came from", "turns", "back", ("changes", "item")
+        "back", ("escape",), "go_back", "back to where ⏎ was pressed", "turns", "back", ("changes", "item")
     ),
     Action("pane.next", ("tab",), "pane(1)", "next pane", "turns", "pane"),
     Action("pane.previous", ("shift+tab",), "pane(-1)", "previous pane", "turns"),
     Action(
-        "item.diff", ("d",), "diff", "an item's diff to its version before, or its content", "turns", "diff"
+        "item.diff",
+        ("d",),
+        "diff",
+        "an item's diff from its previous version, or its content",
+        "turns",
+        "diff",
     ),
     Action("item.life", ("L",), "tab('life')", "an item's life: every step that changed it", "turns"),
     Action("item.record", ("x",), "tab('record')", "an item's record: source and every field", "turns"),
@@ -139,12 +144,12 @@ _MAIN: Final[tuple[Action, ...]] = (
         "version.older",
         ("comma",),
         "version(1)",
-        "diff to an older version of the item",
+        "diff from an older version of the item",
         "turns",
         "older",
         ("item",),
     ),
-    Action("version.newer", ("full_stop",), "version(-1)", "diff to a newer version again", "turns"),
+    Action("version.newer", ("full_stop",), "version(-1)", "diff from a newer version again", "turns"),
     Action("fold.all", ("z",), "fold_all", "fold or unfold: all groups of changes, all threads", "turns"),
     Action("sort", ("S",), "sort", "sort: as in the frame, window, new, freed, name, kind", "turns"),
     Action("reverse", ("R",), "reverse", "sort the other way round", "turns"),
@@ -196,7 +201,7 @@ _OVERVIEW: Final[tuple[Action, ...]] = (
 
 
 _DIFF: Final[tuple[Action, ...]] = (
-    Action("diff.text", ("enter",), "enter", "an item's text at both ends", "diff", "text", ("items",)),
+    Action("diff.text", ("enter",), "enter", "an item's text in both frames", "diff", "text", ("items",)),
     Action(
         "diff.back", ("escape",), "back", "back to the items, then to where you came from", "diff", "back"
     ),
@@ -234,7 +239,7 @@ _ASSEMBLED: Final[tuple[Action, ...]] = (
 
 _READER: Final[tuple[Action, ...]] = (
     Action("reader.back", ("escape", "q"), "dismiss", "back", "reader", "back"),
-    Action("reader.wrap", ("w",), "wrap", "wrap long lines, or do not", "reader", "wrap"),
+    Action("reader.wrap", ("w",), "wrap", "wrap long lines, or stop wrapping", "reader", "wrap"),
 )
 
 
@@ -256,14 +261,21 @@ _POINTER: Final[tuple[Action, ...]] = (
 
 
 _APP: Final[tuple[Action, ...]] = (
-    Action("palette", ("colon",), "palette", "a command by name, or a turn: :7, :7.2, :-1", "app", "command"),
-    Action("copy", ("y",), "copy", "copy what is in front to the clipboard", "app"),
+    Action(
+        "palette",
+        ("colon",),
+        "palette",
+        "a command by name; in a trace also a turn: :7, :7.2, :-1",
+        "app",
+        "command",
+    ),
+    Action("copy", ("y",), "copy", "copy the focused text or list to the clipboard", "app"),
     Action("copy.address", ("Y",), "copy_address", "copy its address, for `ctxctl show`", "app"),
-    Action("export", ("e",), "export", "write what is in front to a file, raw", "app"),
-    Action("pager", ("o",), "pager", "open what is in front in $PAGER", "app"),
-    Action("editor", ("O",), "editor", "open what is in front in $EDITOR, to read", "app"),
-    Action("theme", ("T",), "theme", "the next colours", "app"),
-    Action("suspend", ("ctrl+z",), "suspend_process", "stop; `fg` in the shell comes back", "app"),
+    Action("export", ("e",), "export", "write the focused text or list to a file, raw", "app"),
+    Action("pager", ("o",), "pager", "open the focused text or list in $PAGER", "app"),
+    Action("editor", ("O",), "editor", "open a copy of the focused text or list in $EDITOR", "app"),
+    Action("theme", ("T",), "theme", "the next colour theme", "app"),
+    Action("suspend", ("ctrl+z",), "suspend_process", "suspend; `fg` in the shell resumes", "app"),
     Action("help", ("question_mark",), "help", "this help", "app", "help"),
     Action("quit", ("q", "ctrl+q"), "leave", "quit", "app", "quit"),
     Action("interrupt", ("ctrl+c",), "interrupt", "quit with exit code 130", "app", priority=True),
@@ -271,10 +283,10 @@ _APP: Final[tuple[Action, ...]] = (
 
 
 _LINE: Final[tuple[Action, ...]] = (
-    Action("line.accept", ("enter",), "accept", "take the line as it is", "line", "accept"),
-    Action("line.cancel", ("escape",), "cancel", "leave it", "line", "cancel"),
-    Action("line.older", ("up", "ctrl+p"), "history(-1)", "the line typed before", "line"),
-    Action("line.newer", ("down", "ctrl+n"), "history(1)", "the line typed after", "line"),
+    Action("line.accept", ("enter",), "accept", "accept the line", "line", "accept"),
+    Action("line.cancel", ("escape",), "cancel", "close the line without doing anything", "line", "cancel"),
+    Action("line.older", ("up", "ctrl+p"), "history(-1)", "the previous line typed", "line"),
+    Action("line.newer", ("down", "ctrl+n"), "history(1)", "the next line typed", "line"),
     Action("line.left", ("left", "ctrl+b"), "move(-1)", "a character to the left", "line"),
     Action("line.right", ("right", "ctrl+f"), "move(1)", "a character to the right", "line"),
     Action("line.word_left", ("ctrl+left", "alt+b"), "word(-1)", "a word to the left", "line"),

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
-from textual import on
 
 from ctxctl.config import Settings
 from ctxctl.model.session_list import ListedSession
 from ctxctl.text import visible
 from ctxctl.tui import memory
 from ctxctl.tui.program import Program, run_program
-from ctxctl.tui.requests import Asked, Handlers, PlaceRequest
+from ctxctl.tui.requests import Handlers
 from ctxctl.tui.screens.sessions.screen import SessionsScreen
 from ctxctl.tui.screens.sessions.state import Arranged, ListFailed, Wish
 from ctxctl.tui.session_feed import Opener, SessionFeed
@@ -36,6 +35,8 @@ class Pick:
 
 class PickerApp(Program):
     """Lists sessions."""
+
+    HAS_TURNS = False
 
     def __init__(
         self, open_sessions: Opener, pick: Pick, settings: Settings | None = None,
@@ -73,12 +74,6 @@ class PickerApp(Program):
     def _note_place(self) -> None:
         front = self.sessions.front
         self.pick.wish, self.pick.path = self.sessions.wish, None if front is None else front.path
-
-    @on(Asked)
-    def _asked(self, message: Asked) -> None:
-        """No frame is open that an address could lead to."""
-        if isinstance(message.request, PlaceRequest) and message.asker is not None:
-            self.tell("no session is open yet: Enter opens one", bad=True)
 
     def go_to(self, ordinal: int, *, step: bool) -> bool:
         """There is no step here."""

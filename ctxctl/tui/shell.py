@@ -73,6 +73,8 @@ class Shell(App[None]):
     """An application with a line of commands, a help, and a way out for what it shows."""
 
     BINDINGS: ClassVar = keys.bindings("app")
+    HAS_TURNS: ClassVar = True
+    """A trace is open, and a command can lead to its turns."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -127,7 +129,7 @@ class Shell(App[None]):
             if command is not None:
                 await self._do(command, nodes)
 
-        self.push_screen(Palette(ids, themes.NAMES, self._commands), chosen)
+        self.push_screen(Palette(ids, themes.NAMES, self._commands, turns=self.HAS_TURNS), chosen)
 
     async def _do(self, command: Command, nodes: Mapping[str, DOMNode]) -> None:
         if command.kind == "goto":

@@ -89,7 +89,7 @@ bills = st.builds(Tokens, **{name: st.sampled_from((0, 0, 1, 3, 8, 20)) for name
 def test_what_changes_tells_what_whole_frames_tell(
     pool: list[Placement], steps: list[tuple[list[int], Tokens, int, bool]]
 ) -> None:
-    named, before = NamedFrame(lambda p: p.kind), list[Placement]()
+    named, before = NamedFrame(lambda p: p.kind, set()), list[Placement]()
     for chosen, billed, beside, told in steps:
         frame = [pool[n] for n in chosen if n < len(pool)]
         delta = delta_of(before, frame)
@@ -101,7 +101,7 @@ def test_what_changes_tells_what_whole_frames_tell(
 @given(placements, bills)
 def test_changes_of_another_frame_are_not_taken(pool: list[Placement], billed: Tokens) -> None:
     """A frame that was weighed anew is counted anew."""
-    named = NamedFrame(lambda p: p.kind)
+    named = NamedFrame(lambda p: p.kind, set())
     named.move_to(pool, delta_of([], pool))
     again = [placement(p.kind, p.tokens * 2 + 1, p.rank, p.key) for p in pool]
     named.move_to(again[1:], delta_of(again, again[1:]))

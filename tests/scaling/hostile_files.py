@@ -103,7 +103,7 @@ FILES: Final = (
     _claude_code(growing.one_cycle),
     _claude_code(growing.pairs),
     _claude_code(growing.star),
-    _claude_code(growing.two_ends),
+    _claude_code(growing.two_ends, 40),
     _claude_code(growing.from_the_beginning, 32),
     _claude_code(growing.same_uuid),
     _spans(growing.spans_of_themselves),

@@ -35,7 +35,8 @@ ROOMS: Final = (
 _BOUNDS: Final = {
     ("ctxctl.engine.replay.cursor", "_CELLS"): 1000,
     ("ctxctl.session.kept_replays", "LEAST"): 1,
-    ("ctxctl.report.envelopes", "_MOST_REFS"): 500,
+    ("ctxctl.engine.textdiff.unified", "_QUICK"): 64,
+    ("ctxctl.report.envelopes", "_MOST_REFS"): 100,
     ("ctxctl.engine.replay.stale_copies", "_TURNED"): 100,
     ("ctxctl.engine.replay.stale_copies", "_MANY"): 4,
     ("ctxctl.importers.registry", "REPEATED"): 100,

@@ -391,6 +391,16 @@ async def test_what_a_stranger_wrote_is_only_text() -> None:
         assert going.app.is_running
 
 
+async def test_commands_lead_to_no_turn_where_no_trace_is_open() -> None:
+    async with shown() as going:
+        await going.press("colon")
+        assert " commands" in going.text
+        assert "also a turn" not in going.text
+        await going.press("7", "enter")
+        assert "no command has that name" in going.text
+        assert "go to turn" not in going.text
+
+
 async def test_the_help_names_its_keys_first() -> None:
     async with shown() as going:
         await going.press("question_mark")

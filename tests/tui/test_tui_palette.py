@@ -158,7 +158,7 @@ async def test_nothing_is_done_where_nothing_is_meant() -> None:
     async with running(made(notes())) as session:
         await session.press("colon", *"xyzzy", "enter", "down", "up")
         assert isinstance(session.app.screen, Palette)
-        assert "nothing is called that" in session.text
+        assert "no command has that name" in session.text
         await session.press("escape")
         assert session.app.screen is session.app.turns
 

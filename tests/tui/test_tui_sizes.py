@@ -139,7 +139,9 @@ def test_less_than_nothing_is_not_drawn_but_said() -> None:
     # What is recorded fills no more than was sent: three quarters of the cap.
     filled = sum(len(text) for text, style in bar if style.startswith("segment-"))
     assert filled == 75
-    assert "! recorded content weighs 1,204 more than was sent" in said(budget_bar.legend(held, 160, CODE))
+    assert "! recorded content is counted at 1,204 more than was sent" in said(
+        budget_bar.legend(held, 160, CODE)
+    )
     assert "recorded 1.2k over what was sent" in said(budget_bar.legend(held, 80, CODE))
 
 

@@ -117,3 +117,8 @@ def test_the_page_words_them_alike() -> None:
         "number": list(NUMBERS.values()), "short": list(SHORT.values()), "signed": list(SIGNED.values()),
         "shareOf": list(SHARES.values()), "dollars": list(MONEY.values()),
     }  # fmt: skip
+
+
+def test_flags_say_enough() -> None:
+    assert wording.flag_words("unrecorded_cut") == "cut without a record"
+    assert wording.flag_words("missing_context") == "missing context"

@@ -57,7 +57,7 @@ def carried_cost(
         return []
     rows = [history.step(n) for steps, _ in found.runs for n in steps]
     all_used = sum(step.used for step in rows)
-    part = f", {share(found.tokens, all_used, fine=True)} of all that {_was_sent(rows)}" if all_used else ""
+    part = f", {share(found.tokens, all_used, fine=True)} of what {_was_sent(rows)}" if all_used else ""
     requests = plural(found.requests, "request")
     text = f"has cost {found.tokens:,} tokens in {requests} so far{part}"
     numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
@@ -115,7 +115,7 @@ def room_needed(
     cap, free = limit_words(step.cap, step.source), step.cap - step.used
     numbers["free"] = free
     if tokens <= free:
-        text = f"would have fitted by size: {tokens:,} tokens, and {free:,} of {cap} were free{_with(step)}"
+        text = f"its size would have fitted: {tokens:,} tokens, and {free:,} of {cap} were free{_with(step)}"
         text += _by_its_own(said, ordinal)
         return [Link("room", "fits", text, moment, None, _known(numbers), "derived")]
     need = tokens - free

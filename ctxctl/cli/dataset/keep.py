@@ -50,7 +50,7 @@ Before = Annotated[
 ]
 Where = Annotated[
     str | None,
-    Option("--where", metavar="SQL", help="All sessions that this SQL condition on their columns matches."),
+    Option("--where", metavar="SQL", help="All sessions that match this SQL condition on their columns."),
 ]
 
 

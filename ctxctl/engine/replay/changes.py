@@ -386,7 +386,7 @@ class _Writer:
             cause=cause.cause, reason=cause.reason, into=cause.into,
             flags=self._flags(status, p), source=p.source,
             provenance=provenance,  # type: ignore[arg-type]
-            line=p.line,
+            line=p.line, unsized=p.method == "uncounted",
         )  # fmt: skip
 
     def _flags(self, status: str, p: Placement) -> tuple[str, ...]:

@@ -76,12 +76,22 @@ class ThreadEdits:
             self._shown = after
             return delta
         self._hidden += came - sum(p.item in dropped for p in delta.removed)
-        if not delta.removed and not delta.reordered and delta.prefix == len(delta.before):
-            inserted = [p for p in delta.inserted if p.item not in dropped]
-            self._shown = after = shown + inserted
-            return FrameDelta(len(shown), 0, [], inserted, False, shown, after)
-        self._shown = after = [p for p in after if p.item not in dropped] if self._hidden else after
-        return delta_of(shown, after)
+        if not self._hidden:
+            self._shown = after
+            return delta_of(shown, after)
+        old, new = ([p for p in middle if p.item not in dropped] for middle in delta.middles())
+        head = self._head(delta, len(shown) - len(old))
+        tail = len(shown) - len(old) - head
+        self._shown = made = shown[:head] + new + shown[len(shown) - tail :]
+        return delta_of(shown, made, head, tail)
+
+    def _head(self, delta: FrameDelta, ends: int) -> int:
+        """Shown placements before the delta's middle; `ends`: how many there are before and behind it."""
+        front, behind = delta.prefix, delta.suffix
+        if front <= behind:
+            return sum(p.item not in self.dropped for p in delta.after[:front])
+        back = delta.after[len(delta.after) - behind :]
+        return ends - sum(p.item not in self.dropped for p in back)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
         """Count the set texts anew, because sizes differ from here on."""

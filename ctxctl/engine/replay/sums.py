@@ -11,6 +11,7 @@ from ctxctl.engine.replay.thread import SealedStep, ThreadState
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn
+from ctxctl.prompt_words import prompt_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +192,7 @@ class TurnState:
     def _shown(self, thread: ThreadState, rules: ReplayRules) -> str | None:
         if not isinstance(self.title, Content):
             return self.title
-        return (rules.read or thread.placer.text)(self.title)[:_TITLE]
+        return prompt_words((rules.read or thread.placer.text)(self.title))[:_TITLE]
 
     def _cause_of(self, item: str) -> Cause:
         return self.causes.get(item, UNRECORDED)

@@ -149,7 +149,7 @@ class Compaction:
 class ChainNode:
     """A line of the parent chain that a request can contain, or a boundary."""
 
-    __slots__ = ("blanks", "compaction", "parent", "results", "turn", "unit", "uuid", "wanted")
+    __slots__ = ("blanks", "compaction", "followers", "parent", "results", "turn", "unit", "uuid", "wanted")
 
     def __init__(self, uuid: str, parent: ChainNode | None, unit: ChainUnit | None = None) -> None:
         self.uuid = uuid
@@ -161,6 +161,8 @@ class ChainNode:
         """Whether it holds tool results, or what came along with them."""
         self.wanted: str | None = None
         """The uuid of a parent that was not in the file when this line was read."""
+        self.followers = 0
+        """Lines that name it as their parent."""
         self.compaction: Compaction | None = None
         self.blanks: tuple[str, ...] = ()
         """The tool use ids whose results a microcompaction blanks from here on."""

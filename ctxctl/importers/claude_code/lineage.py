@@ -30,10 +30,14 @@ from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.lines import Line, Report
 from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import mapping, string
+from ctxctl.ingest.understood import Understood
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.inputs import find_files, note_file
 from ctxctl.trace.source import Source, open_source
+
+_FOLLOWERS: Final = 100
+"""Lines that may follow one line: each is another answer to it, or one of its parallel calls."""
 
 
 class OpenTask(NamedTuple):
@@ -147,8 +151,9 @@ class ThreadRouting:
 class ParentChain:
     """All lines by uuid, what follows what, and where tool calls are."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, account: Understood) -> None:
         self._report = report
+        self._account = account
         self.line = Line(0, 0, b"")
         """The line that is being read."""
         self.nodes: dict[str, ChainNode | None] = {}
@@ -211,6 +216,9 @@ class ParentChain:
         if isinstance(wanted, str) and wanted not in nodes and not self.is_ordered:
             node.wanted = wanted
         nodes[node.uuid] = node
+        if node.parent is not None:
+            node.parent.followers += 1
+            self._account.contradictions += node.parent.followers > _FOLLOWERS
         native = value.get("uuid")
         if isinstance(native, str) and native != node.uuid:
             nodes[native] = node
@@ -312,7 +320,7 @@ def impossible_parent_line(source: Source) -> int:
     before: set[str] = set()
     """The prompts in front of the last result."""
     for number, value in _messages(source):
-        uuid, parent = string(value.get("uuid")), value.get("parentUuid")
+        uuid, parent = string(value.get("uuid")), string(value.get("parentUuid"))
         if value["type"] == "assistant":
             if parent is not None and parent not in prompts:
                 return 0

@@ -49,7 +49,7 @@ class Session:
         self._out: list[Json] = []
         self._make = Maker(NAME, "cc-")
         self._steps = StepWriter(self._make, self._out)
-        self._graph = ParentChain(self._report)
+        self._graph = ParentChain(self._report, self._account)
         self._routing = ThreadRouting(self._graph, carried.session)
         self._compactions = Compactions(self._graph, self._make)
         self._agents = SubAgentFiles(self._report)
@@ -283,6 +283,7 @@ class Session:
         if again and self._graph.is_second:
             message += ", with another parent, which counts"
         message += "; the line repeats it and is ignored" if again else ""
+        self._account.contradictions += not again
         self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
         return None if again else f"{uuid}~{self._line.number}"
 

@@ -236,8 +236,8 @@ class StreamThread:
             uuids = [uuid for uuid in kept["uuids"] if isinstance(uuid, str)]
         elif isinstance(segment, dict):
             uuids = list(self._items)
-            head, tail = segment.get("head_uuid"), segment.get("tail_uuid")
-            if head not in self._items or tail not in self._items:
+            head, tail = string(segment.get("head_uuid")), string(segment.get("tail_uuid"))
+            if head is None or tail is None or head not in self._items or tail not in self._items:
                 return set()
             uuids = uuids[uuids.index(head) : uuids.index(tail) + 1]
         else:

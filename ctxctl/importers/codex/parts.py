@@ -310,7 +310,7 @@ class ItemReader:
 def tools(definitions: Any, line: int, *, prefix: str = "tool:", role: str = "system") -> list[Part]:
     """The tool definitions, those of a namespace one by one; each text is canonical JSON."""
     made: list[Part] = []
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     for tool in definitions if isinstance(definitions, list) else [definitions]:
         if not isinstance(tool, dict):
             continue

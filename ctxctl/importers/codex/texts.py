@@ -34,6 +34,8 @@ _USER: Final = {
     "subagent_notification": "peer_agent_message",
 }
 """The context kind by the tag that wraps the whole text of a user message."""
+_NEVER_TYPED: Final = frozenset(("environment_context", "user_instructions"))
+"""Tags that tell without a closing one: tools that share a rollout cut long texts."""
 _EXTERNAL: Final = "external_"
 """What a client adds is wrapped in an element of its own name behind this."""
 _WARNINGS: Final = (
@@ -79,7 +81,7 @@ def _by_markers(text: str) -> TextReading:
         return _PROMPT
     tag = match.group(1).lower()
     kind = _USER.get(tag) or ("external_resource" if tag.startswith(_EXTERNAL) else None)
-    closed = body.rstrip().lower().endswith(f"</{tag}>")
+    closed = tag in _NEVER_TYPED or body.rstrip().lower().endswith(f"</{tag}>")
     return TextReading(kind, tag) if kind is not None and closed else _PROMPT
 
 

@@ -26,7 +26,7 @@ class PartCutter:
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str]] = {}
         """Key and title of the last call with an id, or with a name where there is no id."""
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}
 
     def user(self, content: Any, key: str | None) -> list[Part]:
         """Cut a user's message; files that were referred to (`@path`) and the set-up are parts of their

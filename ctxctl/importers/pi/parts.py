@@ -66,7 +66,7 @@ class PartCutter:
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str]] = {}
         """The key and the title of the last call with an id."""
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}
 
     def cut(self, message: Json, key: str | None, line: int) -> list[Part]:
         """The parts of one message, in order; `key` is the entry's id, if it has one."""

@@ -18,7 +18,7 @@ from ctxctl.plugins.sanqian.scope import (
     Scope,
     catalogue,
     id_of_item,
-    is_attached,
+    is_held,
     string,
 )
 from ctxctl.trace.source import Source
@@ -159,7 +159,7 @@ class Log:
             )
             self._parked[self._session] = held
             unnamed = self._session is None
-            attached = list(scope.attached) if unnamed else []
+            attached = dict(scope.attached) if unnamed else {}
             selected = dict(scope.selected) if unnamed else {}
             again = self._parked.pop(session, ({}, {}, {}, attached, selected, scope.agent))
             self._items, self._resources.held, self._listed, scope.attached, scope.selected, scope.agent = (
@@ -191,8 +191,7 @@ class Log:
         self._drop("switchAgent")
 
     def _attach(self, value: Json) -> None:
-        attached = self._scope.attached
-        attached += [name for name in self._scope.names(value) if name not in attached]
+        self._scope.attached |= dict.fromkeys(self._scope.names(value))
         self._resources.settle("attach")
 
     def _detach(self, value: Json) -> None:
@@ -211,7 +210,7 @@ class Log:
         attached = set(self._scope.contexts())
         self._make.work += len(attached) + len(self._items)
         for name, item in list(self._items.items()):
-            if item.kind == "external_resource" and not is_attached(attached, name):
+            if item.kind == "external_resource" and not is_held(attached, name):
                 self.gone(name, native)
 
     def gone(self, name: str, native: str) -> None:
@@ -270,7 +269,7 @@ class Log:
         if provider is None or not isinstance(native, str | int):
             return
         name = f"{provider}/{native}"
-        if name in self._scope.contexts():
+        if self._scope.is_attached(name):
             self._take(name, value.get("data"), value.get("error"))
 
     def _load(self, value: Json) -> None:
@@ -280,8 +279,7 @@ class Log:
             return
         for one in items if isinstance(items, list) else ():
             name = f"{provider}/{id_of_item(one)}" if id_of_item(one) is not None else provider
-            if name not in self._scope.attached:
-                self._scope.attached.append(name)
+            self._scope.attached.setdefault(name)
             if isinstance(one, dict) and "content" in one:
                 # Else it is a reference, and the content comes by `getById`.
                 self._take(name, one)
@@ -301,7 +299,7 @@ class Log:
 
     def _take(self, name: str, data: Any, error: Any = None) -> None:
         """One item as a provider returned it; null while attached is context that is missing."""
-        context = next((c for c in self._scope.contexts() if name == c or name.startswith(f"{c}/")), None)
+        context = self._scope.holder(name)
         if context is None:
             return
         if not isinstance(data, dict) or not isinstance(data.get("content"), str):

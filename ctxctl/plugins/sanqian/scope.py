@@ -5,6 +5,7 @@ What apps push is held for the session, and shown while the app is on the allow-
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 from ctxctl.ingest.build import Json
@@ -20,19 +21,34 @@ class Scope:
     def __init__(self) -> None:
         self.app = ""
         """The app that registered last; names without an app are its own."""
-        self.agents: dict[str | None, list[str]] = {}
-        """Contexts by agent; None: of the registration, where no agent says otherwise."""
+        self.agents: dict[str | None, dict[str, None]] = {}
+        """Contexts by agent, in order; None: of the registration, where no agent says otherwise."""
         self.told: set[str | None] = set()
         """Agents of which the log gives the contexts, be it none."""
         self.agent: str | None = None
-        self.attached: list[str] = []
+        self.attached: dict[str, None] = {}
         """What the person attached, in order."""
         self.selected: dict[str, None] = {}
         """Apps that the person selected, in order."""
 
     def contexts(self) -> list[str]:
         """The attached contexts in the host's order: dedup(user_attached + agent_default)."""
-        return list(dict.fromkeys([*self.attached, *self.agents.get(self.agent, ())]))
+        return list(self.attached | self.agents.get(self.agent, {}))
+
+    def holder(self, name: str) -> str | None:
+        """The first attached context in the host's order that an item is, or is of; None where none is."""
+        for contexts in (self.attached, self.agents.get(self.agent, {})):
+            found = [one for one in _and_above(name) if one in contexts]
+            if len(found) > 1:
+                order = list(contexts)
+                return min(found, key=order.index)
+            if found:
+                return found[0]
+        return None
+
+    def is_attached(self, name: str) -> bool:
+        """Whether a context is attached itself, by the person or of the agent's own."""
+        return name in self.attached or name in self.agents.get(self.agent, {})
 
     def full(self, name: str, app: str | None = None) -> str:
         """A name with its app's in front of it."""
@@ -51,7 +67,7 @@ class Scope:
 
     def define(self, agent: str | None, value: Json) -> None:
         """Take over an agent's own contexts."""
-        names = self.names(value)
+        names = dict.fromkeys(self.names(value))
         if names or agent not in self.agents:
             self.agents[agent] = names
         if any(key in value for key in ("attached_contexts", "attachedContexts")):
@@ -60,10 +76,11 @@ class Scope:
 
     def detach(self, gone: set[str]) -> None:
         """Take contexts away, the person's and the agent's."""
-        self.attached = [name for name in self.attached if name not in gone]
+        for name in gone:
+            self.attached.pop(name, None)
         own = self.agents.get(self.agent)
         if own is not None:
-            self.agents[self.agent] = [name for name in own if name not in gone]
+            self.agents[self.agent] = {name: None for name in own if name not in gone}
 
     def allowed(self) -> list[str] | None:
         """Apps that may push; None where the log does not give the agent's contexts."""
@@ -90,11 +107,18 @@ def id_of_item(value: Any) -> str | None:
     )
 
 
-def is_attached(attached: set[str], name: str) -> bool:
+def is_held(attached: Collection[str], name: str) -> bool:
     """Whether an item is attached itself, or through its provider."""
-    if name in attached:
-        return True
-    return any(name.startswith(f"{context}/") for context in attached)
+    return any(one in attached for one in _and_above(name))
+
+
+def _and_above(name: str) -> Iterator[str]:
+    """A name, and each name that it stands below: `notes:library/n9/2` of `notes:library`."""
+    yield name
+    at = name.rfind("/")
+    while at > 0:
+        yield name[:at]
+        at = name.rfind("/", 0, at)
 
 
 def catalogue(value: Json) -> Json | None:

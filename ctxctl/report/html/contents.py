@@ -169,15 +169,22 @@ def packed(name: str, data: bytes) -> bytes:
 
 def without_empty(value: Any, depth: int = 0) -> Any:
     """A JSON value without what says nothing (null, empty); integers that a browser would round as text."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int:
+        return value if -_SAFE < value < _SAFE else str(value)
     if isinstance(value, msgspec.Struct):
-        value = msgspec.structs.asdict(value)
+        value = {name: getattr(value, name) for name in value.__struct_fields__}
     if isinstance(value, dict):
         if depth > _DEPTH:
             return "…"
-        made = {str(key): without_empty(one, depth + 1) for key, one in value.items()}
-        return {
-            key: one for key, one in made.items() if one is not None and one != () and one not in ([], {})
-        }
+        made = {}
+        for key, held in value.items():
+            one = without_empty(held, depth + 1)
+            if one is not None and (one or type(one) not in (list, dict)):
+                made[str(key)] = one
+        return made
     if isinstance(value, list | tuple):
         return "…" if depth > _DEPTH else [without_empty(one, depth + 1) for one in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _SAFE:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.lint.run import LintedWalk
 from ctxctl.model.findings import Finding
+from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Step
 from ctxctl.model.vocab import WARNINGS, UsedMethod
@@ -36,6 +37,8 @@ from ctxctl.wording import dollars, tables
 Progress = Callable[[float], None]
 VERSION: Final = 2
 """Version of the data in the page."""
+MOST_STEPS: Final = 5000
+"""Steps that a page holds: a browser keeps what is told of each of them in memory."""
 _PROBLEMS: Final = 1000
 _SPENT: Final = 40
 
@@ -48,10 +51,12 @@ def write(
     prices: RateBook,
     rules: LintedWalk,
     max_content: int | None,
+    report: Callable[[Problem], None] = lambda _: None,
 ) -> Iterator[bytes]:
     """The page, piece by piece; reads the trace twice where texts have to be cut.
 
-    Memory is that of the replay, a number for each distinct content, and some megabytes of blocks.
+    Memory is that of the replay, a number for each distinct content, and some megabytes of blocks.  It holds
+    the first `MOST_STEPS` steps; sums, costs and findings are of all, and `report` is told of the rest.
 
     Args:
         rules: What looks for findings meanwhile.
@@ -62,13 +67,24 @@ def write(
         limit, before = limit_for(_sizes(inspector, progress), max_content), 1
     frame = page(header.trace, {"version": VERSION, "header": without_empty(jsonout.trace(header))})
     yield frame.head
-    report = _Report(inspector, prices, limit)
+    made = _Report(inspector, prices, limit)
     for one in rules.steps(lambda share: progress((before + share) / (before + 1))):
-        report.add(one)
-        yield from report.taken()
-    report.end(rules.result().findings)
-    yield from report.taken()
+        made.add(one)
+        yield from made.taken()
+    made.end(rules.result().findings)
+    yield from made.taken()
     yield frame.tail
+    if made.beyond is not None:
+        report(_cut(made.beyond, made.rest))
+
+
+def _cut(first: Step, rest: int) -> Problem:
+    """What is told of the steps that a page does not hold."""
+    where = f"turn {first.turn}, step {first.step} of thread {first.thread}"
+    held = f"the first {MOST_STEPS:,} of {MOST_STEPS + rest:,} steps"
+    what = f"the page holds {held}; the others begin with {where}"
+    hint = "sums, costs and findings are of all; `ctxctl show TRACE@TURN.STEP` shows each later step"
+    return Problem(first.first_line, first.first_byte, "export-cut", f"{what}; {hint}")
 
 
 def _sizes(inspector: Inspector, progress: Progress) -> Collection[int]:
@@ -104,6 +120,10 @@ class _Report:
         self._titles: dict[int, str] = {}
         self._first: dict[int, int] = {}
         """By thread, the ordinal of the first step of its open turn."""
+        self.beyond: Step | None = None
+        """The first step that the page does not hold."""
+        self.rest = 0
+        """How many there are of these."""
 
     def taken(self) -> Iterator[bytes]:
         """The blocks that are finished."""
@@ -114,6 +134,11 @@ class _Report:
         """Take in the next step."""
         step, placements, turn = one.at
         ordinal = self._rows.count
+        if ordinal == MOST_STEPS:
+            self.beyond = self.beyond or step
+            self.rest += 1
+            self._costs.add(step, placements, one.delta)
+            return
         thread = self._frames.add(ordinal, step, placements)
         if thread.number == len(self._threads):
             self._threads.append(self._named(step, thread))
@@ -154,6 +179,7 @@ class _Report:
         return {
             "columns": COLUMNS,
             "rows": self._rows.count,
+            "rest": self.rest,
             "row_blocks": self._rows.blocks,
             "runs": self._frames.runs,
             "texts": {

@@ -119,9 +119,9 @@ def model_weights(calibration: Calibration | None, model: str | None, encoding: 
             fit = nearest_fit(name, (f for f in calibration.fits if RANKS_OF.get(f.encoding) == ranks))
             basis, wider = KIN, common.kin
     if fit is None:
-        how = f"{name} is not fitted: counted with {encoding} as it is"
+        how = f"{name} has no fit: counted with {encoding}, not corrected"
         if found.known:
-            how = f"counted with {encoding}, and {name} has {found.encoding}"
+            how = f"counted with {encoding}, but {name} uses {found.encoding}"
         return ModelWeights(
             f"estimate:{encoding}", ONES, (common.item,) * len(CLASSES), 0.0, common.estimate, common.broken,
             ESTIMATED, how,
@@ -132,7 +132,7 @@ def model_weights(calibration: Calibration | None, model: str | None, encoding: 
     how = f"fitted to {fit.sessions:,} sessions of {name}"
     if basis == KIN:
         spread = ErrorSpread(*(round(wider * x, 4) for x in (spread.request, spread.moved, spread.blind)))
-        how = f"{name} is not fitted; as {fit.model}, the nearest of its family"
+        how = f"{name} has no fit of its own; uses that of {fit.model}, the nearest in its family"
     width = len(CLASSES)
     return ModelWeights(
         f"calibrated:{encoding}", fit.weights[:width], fit.weights[width:], blind, spread,

@@ -136,7 +136,7 @@ def _known(asked: str, row: Row, spelling: Spelling, how: str, table: Table) -> 
         how = "agreed"
     how = "maker" if how == "routed" else how
     note = {
-        "listed": f"Listed by {row.provider}",
+        "listed": f"As {row.provider} lists it",
         "agreed": f"As {row.provider} serves it, and all others that list it",
         "maker": f"As {row.provider} serves it; other providers may differ",
         "reseller": f"Only {row.provider} lists it; other providers may differ",

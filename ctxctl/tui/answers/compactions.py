@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN
 from ctxctl.item_names import ItemNames, local
 from ctxctl.report.compaction_words import kinds_text, triggers_text
-from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text
+from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text, unread_text
 from ctxctl.text import preview
 from ctxctl.tui.answers.context import AnswerContext
 from ctxctl.tui.screens.pointers.requests import CompactionsRequest, Goal, Line, Page, page_of
@@ -112,7 +112,7 @@ def _told(known: Known, one: Compaction) -> Iterator[Line]:
     if one.taken.kinds:
         yield Line(f"took {kinds_text(one.taken)}", hang=5)
     if one.unread:
-        yield Line(f"{plural(one.unread, 'item')} without a text: what they held is not known", "!")
+        yield Line(unread_text(one.unread), "!")
     if one.taken.largest:
         yield Line("")
         yield Line("the largest of it", "@")

@@ -391,6 +391,7 @@ def _unchanged(placement: Placement, in_window: int) -> Change:
         source=placement.source,
         provenance="simulated" if placement.simulated else "derived" if placement.derived else "native",
         line=placement.line,
+        unsized=placement.method == "uncounted",
     )
 
 

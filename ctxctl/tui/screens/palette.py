@@ -86,12 +86,16 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
 
     BINDINGS = keys.bindings("palette")
 
-    def __init__(self, ids: Sequence[str], themes: Sequence[str], history: History) -> None:
+    def __init__(
+        self, ids: Sequence[str], themes: Sequence[str], history: History, *, turns: bool = True
+    ) -> None:
+        """`turns`: a trace is open, to whose turns a command can lead."""
         super().__init__()
+        self._turns = turns
         self._ids = ids
         self._themes = themes
         self.history = history
-        self.choice = commands.choices_for("", ids, themes)
+        self.choice = commands.choices_for("", ids, themes, turns=turns)
 
     def compose(self) -> ComposeResult:
         """Lay out the list above the line."""
@@ -112,7 +116,7 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
     @on(Prompt.Changed)
     def typed(self, message: Prompt.Changed) -> None:
         """List what the typed line can mean."""
-        self.choice = commands.choices_for(message.value, self._ids, self._themes)
+        self.choice = commands.choices_for(message.value, self._ids, self._themes, turns=self._turns)
         self._show()
 
     @on(Rows.Moved)
@@ -153,7 +157,8 @@ class Palette(Board[Command | None], ModalScreen[Command | None]):
 
     def _head(self, width: int) -> Sequence[Parts]:
         found = len(self.choice.commands)
-        text = "commands; also a turn: 7, 7.2, -1, explorer:2" if found else "nothing is called that"
+        text = "commands" + ("; also a turn: 7, 7.2, -1, explorer:2" if self._turns else "")
+        text = text if found else "no command has that name"
         return [[(" ", ""), (text, "muted" if found else "warning")]]
 
     def _line(self, line: int, width: int) -> Sequence[Part]:

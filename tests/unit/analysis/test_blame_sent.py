@@ -88,7 +88,7 @@ def test_more_recorded_than_billed_is_shown_as_that(tmp_path: Path) -> None:
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"), usage(4))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
-    assert "\nbesides recorded content weighs 1 more than was sent\n" in text
+    assert "\nbesides recorded content is counted at 1 more than was sent\n" in text
     assert "(not recorded) \u22121 \u221225.0%" in text
 
 

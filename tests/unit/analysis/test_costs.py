@@ -288,3 +288,22 @@ def test_a_bill_of_a_model_without_a_price_is_unpriced_also_where_nothing_is_rec
     costs, _ = spend(path)
     assert costs.sources == {}
     assert list(costs.unpriced.values()) == [1]
+
+
+def test_what_could_not_be_counted_is_no_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.jsonl"
+    hidden, partly = item("r", kind="reasoning"), item("b", kind="user_message")
+    said = item("a", "one two three four " * 100, kind="user_message")
+    shown = assembly("w1", ["r", "a", "b"])
+    path.write_bytes(lines(at("1", "1", hidden, said, partly, shown, inject("w1"), usage(1000, "gpt-5"))))
+    run(["cost", str(path)])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["reasoning", "1", "-", "-", "-"] in rows
+    assert ["user_message", "1", "≥401", "≥$0.0005", "40.1%"] in rows
+    run(["cost", "--json", str(path)])
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    spent = [line for line in told if line["type"] == "spent"]
+    found = {one["name"]: (one["tokens"], one["cost"], one["lower_bound"]) for one in spent}
+    assert found["reasoning"] == (None, None, True)
+    assert found["user_message"] == (401, "0.00050125", True)
+    assert found["(not recorded)"] == (599, "0.00074875", False)

@@ -68,7 +68,7 @@ def test_what_is_there(tmp_path: Path) -> None:
         "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0%; "
         "what was sent besides them is not known; "
     )
-    assert said(why, "spent") == "has cost 5 tokens in 1 request so far, 100.0% of all that is recorded of it"
+    assert said(why, "spent") == "has cost 5 tokens in 1 request so far, 100.0% of what is recorded of it"
     lines = [link.event.line if link.event else None for link in why.links]
     assert lines == [1, 3, 4, 5, 4, None]
 

@@ -36,7 +36,7 @@ def test_a_share_is_of_the_bill(tmp_path: Path) -> None:
         "used_method": "reported",
         "since_turn": 2,
     }
-    assert spent.text == "has cost 10 tokens in 2 requests so far, 4.5% of all that was billed for them"
+    assert spent.text == "has cost 10 tokens in 2 requests so far, 4.5% of what was billed for them"
 
 
 def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: p
         spent = said(explain_item(inspector, 2, "A"), "spent")
     assert "hold 4 of about 119 expected (±7), 3.4%; nothing" in link.text
     assert (link.numbers["used_method"], link.numbers["used"]) == ("expected", 119)
-    assert spent.text.endswith("of all that is known to have been sent in them")
+    assert spent.text.endswith("of what is known to have been sent in them")
 
 
 def test_without_any_bill_nobody_knows_what_was_sent_beside(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_limit_of_the_catalogue_is_called_that(tmp_path: Path, monkeypatch: py
         link = said(explain_item(inspector, 1, "B"), "fits")
         limit = supposed_outcomes(inspector, explain_item(inspector, 1, "B")).links
     assert link.text == (
-        "would have fitted by size: 8 tokens, and 95 of 200 (from the model table) were free after "
+        "its size would have fitted: 8 tokens, and 95 of 200 (from the model table) were free after "
         "105 billed (models.dev as of 2026-07-02: listed by the maker)"
     )
     assert link.numbers["limit_source"] == "catalogue"

@@ -21,7 +21,7 @@ def test_one_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert "window      400,000 tokens" in out
     assert "max input   272,000 tokens" in out
-    assert "Listed by openai." in out
+    assert "As openai lists it." in out
     assert "models.dev, 20" in out
 
 

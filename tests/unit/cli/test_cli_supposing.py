@@ -227,3 +227,10 @@ def test_of_sizes_that_nobody_counted_nothing_is_told_to_fit(ctxctl: Run, tmp_pa
     assert told.count("what was sent is not known, so it cannot be told") == 2
     assert "no step is over" not in told
     assert "$0.0000" not in told
+    _, out, _ = ctxctl("replay", str(path), "--compare", "--json", "--window", "20k", "--calibration", "none")
+    lines = {line["type"]: line for line in map(json.loads, out.splitlines())}
+    for side in ("recorded", "simulated"):
+        turn, whole = lines["comparison"][side], lines["comparison_summary"][side]
+        asked = ("used", "free", "over", "sent", "context_cost")
+        assert [turn[name] for name in asked] == [None] * len(asked)
+        assert (turn["uncounted"], whole["sent"], whole["context_cost"]) == (2, None, None)

@@ -125,7 +125,7 @@ def test_a_capture_that_cannot_be_read_is_told_and_the_others_count(top: Path, c
     assert problem["source"] == "broken.jsonl"
     assert str(top) not in problem["message"]
     assert run(["cost", "top", "--strict"]) == 1
-    assert "top: no-events: broken.jsonl: " in capsys.readouterr().err
+    assert "top/broken.jsonl: no-events: " in capsys.readouterr().err
     code, lines, _ = said(capsys, "lint", "top")
     assert (code, len(of(lines, "trace"))) == (3, 3)
 
@@ -265,7 +265,8 @@ def test_find_looks_once_at_a_request_that_two_captures_hold(resumed: Path, caps
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["top/a-resumed.jsonl: 1", "top/b-first.jsonl: 1"]
     assert f"{copies} requests that several captures hold: looked at once" in printed.err
-    assert f"a-resumed.jsonl: {copies} requests stand in b-first.jsonl too" in printed.err
+    carried = f"top/a-resumed.jsonl: carried-history: {copies} requests stand in b-first.jsonl too"
+    assert carried in printed.err
     assert run(["find", "top", "window > 0", "--strict"]) == 1
 
 

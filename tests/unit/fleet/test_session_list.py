@@ -72,6 +72,16 @@ def test_a_session_is_as_young_as_its_sub_agents(top: Path) -> None:
     assert found.written == 5000
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_place_that_is_one_session_has_the_time_and_size_of_its_files(tmp_path: Path, end: str) -> None:
+    for name, size in (("a.md", 3), ("b.md", 4)):
+        (tmp_path / name).write_text("x" * size)
+        os.utime(tmp_path / name, (1000 + size, 1000 + size))
+    path = f"{tmp_path}{end}"
+    (found,) = SessionList([ListPlace(path, named={path: "agent-context"})], None, QUESTION).scan(time.time())
+    assert (found.written, found.size) == (1004.0, 7)
+
+
 def test_the_one_written_last_comes_first(top: Path) -> None:
     for n, age in enumerate((300, 100, 200)):
         made = top / f"-work-thing/{n}.jsonl"

@@ -59,3 +59,8 @@ def test_answers_of_several_lines_have_parents() -> None:
 def test_only_the_main_conversation_is_looked_at() -> None:
     side = [dict(one, isSidechain=True, uuid=f"s{one['uuid']}") for one in flat("u")]
     assert not [p for p in events(user("u", None, "go"), *side)[1] if p.slug == "impossible-parents"]
+
+
+def test_a_parent_that_is_no_name_is_none() -> None:
+    lines = [*flat("u")[:-1], {**flat("u")[-1], "parentUuid": [{"a": "x"}]}]
+    assert [(p.slug, p.line) for p in events(*lines)[1]] == [("impossible-parents", 4)]

@@ -100,6 +100,16 @@ def test_a_compaction_leaves_its_summary_and_what_was_preserved() -> None:
     assert not any("toolu_3" in ref for ref in told["source_item_refs"])
 
 
+@pytest.mark.parametrize("end", ["head_uuid", "tail_uuid"])
+def test_an_end_of_what_a_compaction_preserved_that_is_no_name(end: str) -> None:
+    broken = [json.loads(line) for line in RUN.splitlines()]
+    (boundary,) = (one for one in broken if "compact_metadata" in one)
+    boundary["compact_metadata"]["preserved_segment"][end] = [{"a": "x"}]
+    found, _ = events(NAME, lines(broken))
+    (told,) = (e["data"] for e in found if e["event_type"] == "context.compaction.completed")
+    assert any("toolu_3" in ref for ref in told["source_item_refs"])
+
+
 def test_outputs_are_told_where_the_answer_ended_and_totals_are_not_added() -> None:
     assert bills(RUN) == {
         "msg_1": (30010, None), "msg_s1": (3004, None), "msg_s2": (3093, 4), "msg_2": (30208, 31),

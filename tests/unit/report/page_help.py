@@ -6,10 +6,12 @@ import base64
 import json
 import re
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ctxctl.cli.run import header
+from ctxctl.model.problem import Problem
 from ctxctl.report.exports import ExportOptions, writer_by_name
 from ctxctl.session import Inspector
 
@@ -21,11 +23,13 @@ PLACEMENT = (
 )  # fmt: skip
 
 
-def exported(path: Path, name: str = "html", **how: Any) -> bytes:
+def exported(
+    path: Path, name: str = "html", report: Callable[[Problem], None] = lambda _: None, **how: Any
+) -> bytes:
     """Return the whole file that an export gives."""
     with Inspector.open(path) as inspector:
         manner = ExportOptions(header(inspector), **how)
-        return b"".join(writer_by_name(name).make(inspector, manner, lambda _: None, lambda _: None))
+        return b"".join(writer_by_name(name).make(inspector, manner, report, lambda _: None))
 
 
 class Page:

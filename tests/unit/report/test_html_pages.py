@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import ctxctl
 from ctxctl.analysis.blame import blame_frame
-from ctxctl.report.html import frames
+from ctxctl.model.problem import Problem
+from ctxctl.report.html import frames, writer
 from ctxctl.report.html.contents import NONE, dumped, escaped, limit_for, without_empty
 from ctxctl.report.html.writer import SCRIPTS
 from ctxctl.session import Inspector
@@ -58,6 +59,22 @@ def same_as_inspected(path: Path) -> Page:
 @pytest.mark.parametrize("path", [*DEMOS, *GOLDENS], ids=lambda path: path.stem)
 def test_every_frame_is_given_back(path: Path) -> None:
     same_as_inspected(path)
+
+
+def test_a_page_of_too_many_steps_holds_the_first_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = same_as_inspected(DEMOS[0])
+    monkeypatch.setattr(writer, "MOST_STEPS", 3)
+    told: list[Problem] = []
+    page = Page(exported(DEMOS[0], report=told.append))
+    assert page.rows == whole.rows[:3]
+    assert page.index["rest"] == len(whole.rows) - 3 > 0
+    assert [page.step(at) for at in range(3)] == [whole.step(at) for at in range(3)]
+    for name in ("cost", "summary", "findings", "spent"):
+        assert page.index[name] == whole.index[name]
+    (problem,) = told
+    assert problem.slug == "export-cut"
+    assert f"the first 3 of {len(whole.rows)} steps" in problem.message
+    assert f"turn {whole.rows[3]['turn']}, step {whole.rows[3]['step']} of" in problem.message
 
 
 def test_runs_that_end_early_give_the_same_frames(monkeypatch: pytest.MonkeyPatch) -> None:

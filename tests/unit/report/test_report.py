@@ -265,6 +265,12 @@ def test_what_was_sent_in_words() -> None:
     )
     bare = Window(None, None, None, 90, None, None, 0, {}, 90)
     assert sent_text(bare) == "not known: no bill was read; 90 recorded; limit unknown"
+    blind = msgspec.structs.replace(bare, used=0, recorded=0, uncounted=3)
+    assert sent_text(blind) == "not known: no bill was read; 3 items of unknown size; limit unknown"
+    capped = msgspec.structs.replace(blind, cap=1000, free=1000, over=0)
+    assert (
+        sent_text(capped) == "not known: no bill was read; 3 items of unknown size, of 1,000; limit on input"
+    )
 
 
 def billed(*fields: Any, expected: int | None = None) -> str:
@@ -392,6 +398,10 @@ def test_problems() -> None:
     assert problem_line("f", found[1]) == "f: odd: whole file"
     assert list(problem_lines("f", found, 5, 1))[-1] == "f: 4 more problems not shown (5 in all)"
     assert len(list(problem_lines("f", found, 2, None))) == 2
+    cut = Problem(9, 0, "windows-too-large", "the rest is not read")
+    assert list(problem_lines("f", [*found, cut], 6, 1))[1:] == [
+        problem_line("f", cut), "f: 4 more problems not shown (6 in all)"
+    ]  # fmt: skip
 
 
 def life(

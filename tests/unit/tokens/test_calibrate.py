@@ -343,6 +343,7 @@ def test_a_bill_above_a_share_of_what_was_counted_may_be_one() -> None:
         ("anthropic/claude-3-haiku-20240307⚡", "claude-3-haiku"),
         ("publishers/google/models/gemini-2.5-flash", "gemini-2.5-flash"),
         ("Claude-Opus-4-5@20251101", "claude-opus-4-5"),
+        ("claude-opus-4.6", "claude-opus-4-6"),
     ],
 )
 def test_one_tokenizer_has_one_name(name: str, same: str) -> None:

@@ -88,7 +88,7 @@ def test_a_fitted_model_says_whose_numbers_it_has() -> None:
 def test_a_relative_stands_in_with_a_wider_error_and_is_named(model: str, as_: str) -> None:
     how, other = of(model), of(as_)
     assert how.slopes == other.slopes
-    assert how.how.endswith(f"is not fitted; as {as_}, the nearest of its family")
+    assert how.how.endswith(f"has no fit of its own; uses that of {as_}, the nearest in its family")
     assert how.spread.request > other.spread.request
     assert how.spread.moved > other.spread.moved
 

@@ -67,7 +67,7 @@ async function route() {
 function headLine() {
   const { header } = meta;
   const { summary } = index;
-  const facts_ = [`${plural(summary?.turns ?? 0, 'turn')}, ${plural(rows.length, 'step')}`];
+  const facts_ = [`${plural(summary?.turns ?? 0, 'turn')}, ${plural(rows.length + index.rest, 'step')}`];
   if (threads.length > 1) facts_.push(plural(threads.length, 'thread'));
   const cost = index.cost;
   if (priced(cost)) {
@@ -106,6 +106,11 @@ async function start() {
     if (words) { document.body.classList.add('open'); search(words); }
   });
   headLine();
+  if (index.rest) {
+    const all = plural(rows.length + index.rest, 'step');
+    notice(`This report holds the first ${number(rows.length)} of ${all}; sums, costs and findings are of all. `
+      + 'ctxctl show TRACE@TURN.STEP shows each later step.');
+  }
   showPages();
   if (rows.length) {
     $('list').hidden = false;

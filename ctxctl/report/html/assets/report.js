@@ -55,10 +55,15 @@ function costsPage() {
       ...cost.notes.map((note) => el('div', {}, say(note)))]]].filter(([, v]) => !Array.isArray(v) || v.length))];
   if (index.spent.length) {
     made.push(table('What the context was spent on, by kind', [{ name: 'kind' }, { name: 'steps', right: true }, { name: 'tokens', right: true },
-      { name: 'cost', right: true }], index.spent.map((one) => [say(one.name, 60), number(one.steps), number(one.tokens),
-      known ? dollars(one.cost) : '-'])));
+      { name: 'cost', right: true }], index.spent.map((one) => [say(one.name, 60), number(one.steps), one.tokens === null ? '-' : least(one, number(one.tokens)),
+      known && one.cost !== null ? least(one, dollars(one.cost)) : '-'])));
   }
   return made;
+}
+
+// A sum without the items of unknown size.
+function least(one, text) {
+  return one.lower_bound ? `≥${text}` : text;
 }
 
 function problemsPage() {

@@ -64,7 +64,7 @@ function sentLine(row, w) {
 function besideText(w) {
   if (!w.unrecorded) return null;
   return w.unrecorded > 0 ? ` + ${number(w.unrecorded)} not recorded`
-    : ` · it weighs ${number(-w.unrecorded)} more than was sent`;
+    : ` · ${number(-w.unrecorded)} more than was sent`;
 }
 
 function provenance(name) {

@@ -278,7 +278,7 @@ def nothing(view: Arranged, width: int) -> list[Parts]:
     if held is None:
         return []
     said: Sequence[str] = (
-        (f"no session fits “{one_line(view.wish.typed)}”", "", "Esc lists all again")
+        (f"no session fits “{one_line(view.wish.typed)}”", "", "Esc lists all sessions")
         if held.rows
         else (
             "this dataset holds no session yet",

@@ -16,7 +16,7 @@ from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.search.state import Finds, Search
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.thread_names import ThreadNames
-from ctxctl.wording import SIGNS, brief_kind, number, plural, progress, share, short
+from ctxctl.wording import SIGNS, brief_kind, flag_words, number, plural, progress, share, short
 
 _BLANKS: Final = re.compile(r"\s+")
 _MANY: Final = 1 << 16
@@ -189,7 +189,7 @@ def _name_among(finds: Finds, line: int, width: int) -> str:
 def _name(hit: Hit) -> str:
     """The item's title, else its first words, else its id; of a step, what is special about it."""
     if hit.item is None:
-        flags = ", ".join(flag.replace("_", " ") for flag in hit.flags)
+        flags = ", ".join(flag_words(flag) for flag in hit.flags)
         return "  ".join(part for part in (_counts(hit.counts), flags) if part) or "nothing changed"
     return told(hit.title, hit.words, hit.item)
 

@@ -124,7 +124,7 @@ def nothing(view: Arranged, width: int) -> list[Parts]:
     if not view.looked:
         return []
     if view.total:
-        said = [f"no session fits “{one_line(view.wish.typed)}”", "", "Esc lists all again"]
+        said = [f"no session fits “{one_line(view.wish.typed)}”", "", "Esc lists all sessions"]
         return [laid_out([Column(f"  {text}", "muted" if n else "")], width) for n, text in enumerate(said)]
     said = [
         "no session of a known client on this machine", "",

@@ -30,7 +30,7 @@ _TYPING: Final = (
     ("line.older", "up", 70),
     ("line.newer", "down", 70),
     ("line.erase_all", "clear", 60),
-    ("line.cancel", "all again", 90),
+    ("line.cancel", "all sessions", 90),
 )
 """Ids, words and ranks of the hints while one types."""
 

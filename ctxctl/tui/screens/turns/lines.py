@@ -32,6 +32,7 @@ from ctxctl.wording import (
     SIGNS,
     WRITTEN,
     brief_kind,
+    flag_words,
     number,
     plural,
     short,
@@ -242,7 +243,7 @@ def _step_title(state: State, row: Row) -> Column:
     """What was done in the step, and what is of note; until that is known, how many items came and left."""
     words = state.said.of(row.ordinal)
     over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
-    told = [*over, *(flag.replace("_", " ") for flag in row.flags if flag != "compacted" or words is None)]
+    told = [*over, *(flag_words(flag) for flag in row.flags if flag != "compacted" or words is None)]
     noted = "  ".join(told)
     if words is None or row.compacted:
         counts = row.counts
@@ -554,7 +555,7 @@ def why(change: Change, into: str = "", *, brief: bool = False) -> str:
     phrase = ": ".join(dict.fromkeys(word for word in said if word))
     if change.into and not brief:
         phrase += f" into {into or change.into}"
-    flags = [flag.replace("_", " ") for flag in flags_told(change)]
+    flags = [flag_words(flag) for flag in flags_told(change)]
     if phrase and brief:
         return phrase
     return ", ".join(word for word in (phrase, *flags) if word)

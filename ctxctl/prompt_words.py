@@ -1,0 +1,73 @@
+"""Where the words of a prompt begin, if a program has put elements of its own before or around them.
+
+A list of turns or sessions has room for a line of each prompt.  Clients begin many of them alike: with what
+they attach (`<system-reminder>…</system-reminder>`, `<uploaded_files>…`), or with the name of what follows
+(`<user_query>`, `[[ ## user_query ## ]]`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_OPENING: Final = re.compile(r"<([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,500})?>")
+_HEADING: Final = re.compile(r"\[\[ ## \w{1,60} ## \]\]\s*")
+"""What DSPy puts before each field of a prompt."""
+_REQUESTS: Final = frozenset(
+    [
+        "issue",
+        "issuedescription",
+        "prdescription",
+        "problem",
+        "problemstatement",
+        "prompt",
+        "query",
+        "question",
+        "request",
+        "task",
+        "taskdescription",
+        "userinput",
+        "usermessage",
+        "userprompt",
+        "userquery",
+        "userrequest",
+    ]
+)
+"""Names of elements that hold the request, without `-` and `_`, in small letters: `userRequest` of Copilot
+Chat, `user_query` of Cursor, `pr_description` of mini-swe-agent."""
+_MOST: Final = 32
+"""Elements looked at before the words."""
+
+
+def prompt_words(text: str) -> str:
+    """The text from where a person's words begin; all of it where no element stands before them.
+
+    An element goes if it is closed, its name is none of HTML's (it has a `-`, a `_` or a capital inside), and
+    something stands behind it that is no element.  Of an element that holds the request this is its inside.
+    """
+    rest = text.lstrip()
+    for _ in range(_MOST):
+        heading = _HEADING.match(rest)
+        if heading is not None:
+            rest = rest[heading.end() :]
+            continue
+        opening = _OPENING.match(rest)
+        if opening is None:
+            return rest or text
+        name = opening.group(1)
+        end = rest.find(f"</{name}>", opening.end())
+        if re.sub("[-_]", "", name).lower() in _REQUESTS:
+            inside = rest[opening.end() : end if end >= 0 else None].strip()
+            return inside or text
+        if end < 0 or not _is_own(name):
+            break
+        behind = rest[end + len(name) + 3 :].lstrip()
+        if not behind:
+            break
+        rest = behind
+    return text
+
+
+def _is_own(name: str) -> bool:
+    """Whether a program has made the name up: HTML's are words in small letters."""
+    return not name.islower() or "-" in name or "_" in name
