@@ -76,14 +76,14 @@ def tail(text: str, width: int, *, names: bool = True) -> str:
     Args:
         text: Is visible already.
         width: Cells.
-        names: Begin with a whole name of a path, if that leaves half of the text or more.
+        names: Begin with a whole name of a path, if that leaves a third of the text or more.
     """
     if cells(text) <= width:
         return text
     while text and cells(text) >= width:
         text = text[1:]
     at = text.find("/")
-    if names and 0 < at <= len(text) // 2:
+    if names and 0 < at <= len(text) * 2 // 3:
         text = text[at:]
     return f"{ELLIPSIS}{text}" if width > 0 else ""
 

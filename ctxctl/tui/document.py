@@ -91,14 +91,14 @@ class Document:
         return digits + (2 if self.fold_regions is None else 3)
 
     @classmethod
-    def of_lines(cls, lines: Iterable[tuple[str, str]]) -> Document:
+    def of_lines(cls, lines: Iterable[tuple[str, str]], hangs: Sequence[int] = ()) -> Document:
         """A document of (kind, text) lines; a line feed inside a line becomes its picture."""
         kinds = bytearray()
         texts = []
         for kind, text in lines:
             kinds.append(ord(kind) if len(kind) == 1 and kind.isascii() else 0x20)
             texts.append(text.replace("\n", "␊") if "\n" in text else text)
-        return cls("\n".join(texts), kinds=bytes(kinds))
+        return cls("\n".join(texts), kinds=bytes(kinds), hangs=hangs)
 
     @property
     def is_remark(self) -> bool:

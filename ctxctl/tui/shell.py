@@ -155,8 +155,10 @@ class Shell(App[None]):
     # Help and colours
 
     def action_help(self) -> None:
-        """Show all keys, those of the screen in front first."""
+        """Show all keys, those of the screen in front first; there, go back."""
         screen = self._own_screen()
+        if isinstance(screen, Help):
+            screen.dismiss(None)
         if screen is None or isinstance(screen, Help):
             return
         scopes = dict.fromkeys(keys.BY_ID[ident].scope for ident in in_force(screen))

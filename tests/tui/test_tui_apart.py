@@ -9,6 +9,7 @@ import pytest
 from ctxctl.engine.query import parse_query
 from ctxctl.model.hits import Hit
 from ctxctl.session import Inspector
+from ctxctl.text import cells
 from ctxctl.tui.screens.search.lines import hit_parts
 from ctxctl.tui.screens.search.state import Finds, Search
 from tests.apart import alike
@@ -24,6 +25,17 @@ TRACES = (
 def test_no_two_items_of_a_list_look_the_same(name: str) -> None:
     with Inspector.open(ROOT / name, calibration="shipped") as inspector:
         assert alike(inspector) == []
+
+
+def test_a_hit_in_a_name_that_is_cut_shows_where() -> None:
+    title = "exec_command: bun apps/cli/src/cli.ts grade one --of many --until the error shows"
+    hit = Hit(3, None, "main", 1, 4, "added", "call_1", "tool_result", title, tokens=0)
+    query = parse_query("error")
+    state = Search(query=query, finds=Finds(query, 1, [hit], 1, 1))
+    for width in (80, 120, 200):
+        parts = hit_parts(state, 0, width)
+        assert cells("".join(text for text, _ in parts)) == width
+        assert ("error", "match") in parts
 
 
 def test_hits_of_one_step_do_not_look_the_same() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.session import Inspector
 from ctxctl.text import cells, visible
+from ctxctl.tui.answers import trace_facts
 from ctxctl.tui.document import SLICE, Document, Wrap
 
 TEXTS = st.text(
@@ -109,3 +112,17 @@ def test_a_narrow_row_keeps_room_for_its_text() -> None:
     wrap = Wrap(Document("a " * 12, hangs=[40]), 10)
     wrap.extend()
     assert {wrap.row(n).hang for n in range(1, wrap.count)} == {6}
+
+
+def test_stages_hang_below_what_they_say() -> None:
+    trace = Path(__file__).parents[2] / "traces" / "coding-agent.jsonl"
+    with Inspector.open(trace, calibration="shipped") as inspector:
+        document = trace_facts.stages(inspector, 9)
+    wrap = Wrap(document, 44)
+    while not wrap.done:
+        wrap.extend()
+    rows = [wrap.row(n) for n in range(wrap.count)]
+    further = [row for row in rows if not row.first]
+    assert further
+    assert {row.hang for row in further} <= {2, 22}
+    assert 22 in {row.hang for row in further}

@@ -99,6 +99,15 @@ def test_findings_of_a_rule_stand_below_one_heading() -> None:
     assert told == ["CTX001 a-rule · warning · 2 findings", "CTX002 a-rule · warning · 1 finding"]
 
 
+def test_items_of_which_the_same_is_said_are_told_apart() -> None:
+    found = [finding("it is there twice", 1, "call-aaaa-1"), finding("it is there twice", 1, "call-bbbb-2")]
+    told = [line.text for line in finding_lines(found, Tally(("CTX001",), 9)) if "twice" in line.text]
+    assert len(set(told)) == 2
+    assert all(" #" in text for text in told)
+    (alone,) = (line.text for line in finding_lines(found[:1], Tally(("CTX001",), 9)) if "twice" in line.text)
+    assert "#" not in alone
+
+
 async def test_a_finding_is_marked_told_and_opened() -> None:
     app = CtxApp(lambda: Inspector.open(TRACE, calibration="shipped"), TRACE.name)
     async with running(app, LARGE) as session:

@@ -29,6 +29,14 @@ def test_headings_look_like_headings_in_every_column() -> None:
     assert sorted(found) == sorted(text for kind, text in lines if kind == "@")
 
 
+async def test_the_key_that_opens_the_help_closes_it() -> None:
+    async with running(made(FakeInspector(notes_agent())), SMALL) as session:
+        await session.press("question_mark")
+        assert "help" not in session.lines[-1]
+        await session.press("question_mark")
+        assert session.app.screen is session.app.turns
+
+
 async def test_the_help_follows_the_size() -> None:
     async with running(made(FakeInspector(notes_agent())), SMALL) as session:
         await session.press("question_mark")

@@ -363,3 +363,16 @@ def test_sessions_that_say_the_same_are_told_apart_by_their_files() -> None:
             for one in made.rows
         ]
         assert len(set(shown)) == len(shown)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_column_of_the_order_has_its_whole_name_and_its_sign(order: Any, width: int) -> None:
+    made = arranged(Told(SESSIONS, PLACES, looked=True), Wish(order=order), None, NOW)
+    assert made is not None
+    heading = "".join(text for text, _ in lines.heading(made, width)).replace(" ▼", "▼")
+    if order in heading:
+        assert f"{order}▼" in heading
+    else:
+        assert order in ("client", "project")
+        assert width < 120

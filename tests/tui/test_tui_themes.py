@@ -127,3 +127,14 @@ async def test_the_setting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
         assert app.theme == "terminal-light"
         await session.press("T")
         assert re.search("colours: dark", session.text)
+
+
+async def test_a_chart_is_never_reversed_where_one_is() -> None:
+    """Reversed, the lowest bar is the highest."""
+    async with running(made(FakeInspector(notes_agent()))) as session:
+        for theme in themes.NAMES:
+            session.app.choose_theme(theme)
+            await session.pilot.pause()
+            for style in STYLES:
+                if style.startswith("gauge") or style.endswith("-here"):
+                    assert not session.app.swatches.style_of(style).reverse, (theme, style)

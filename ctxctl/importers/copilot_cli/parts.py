@@ -111,7 +111,12 @@ def assistant_parts(
         key = keys.unique(name, "reasoning" if reasoning is None else "reasoning/sealed")
         version = digest_of(sealed)[:VERSION_DIGITS]
         native = {"sealed_bytes": len(sealed)}
-        made.append(Part("reasoning", None, "assistant", key=key, native=native, line=line, version=version))
+        made.append(
+            Part(
+                "reasoning", None, "assistant", key=key, title="sealed reasoning", native=native, line=line,
+                version=version,
+            )
+        )  # fmt: skip
     text = string(data.get("content"))
     if text is not None:
         made.append(Part("assistant_message", text, "assistant", key=keys.unique(name), line=line))

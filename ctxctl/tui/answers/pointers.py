@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.item_names import NAMELESS, ItemNames
+from ctxctl.item_names import NAMELESS, ItemNames, id_ends
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, WhatIf, Why
@@ -243,8 +243,10 @@ def finding_lines(
         more = tally.more.get(code, 0)
         total = plural(len(rule) + more, "finding")
         yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")
+        threads = threads or ThreadNames()
+        marks = _marks_apart(rule, threads)
         for finding in rule:
-            yield from _finding(finding, directory, threads or ThreadNames())
+            yield from _finding(finding, directory, threads, marks.get(finding.item or "", ""))
         if more:
             yield Line(f"  and {more:,} more that are not listed")
         yield Line(f"  fix: {rule[0].fix}", hang=7)
@@ -253,7 +255,22 @@ def finding_lines(
         yield Line(f"{code} had nothing to look at: {why_not}")
 
 
-def _finding(finding: Finding, directory: str | None, threads: ThreadNames) -> Iterator[Line]:
+def _marks_apart(rule: Sequence[Finding], threads: ThreadNames) -> dict[str, str]:
+    """The ends of the ids of items of which the same is said at the same place."""
+    alike: dict[tuple[str, str], set[str]] = {}
+    for finding in rule:
+        if finding.item is not None:
+            said = (_address(finding.place, threads), finding.message)
+            alike.setdefault(said, set()).add(finding.item)
+    return {
+        item: f" #{end}"
+        for items in alike.values()
+        if len(items) > 1
+        for item, end in id_ends(sorted(items)).items()
+    }
+
+
+def _finding(finding: Finding, directory: str | None, threads: ThreadNames, mark: str) -> Iterator[Line]:
     costs = [] if finding.tokens is None else [plural(finding.tokens, "token")]
     if finding.money is not None:
         costs.append(dollars(finding.money))
@@ -262,7 +279,7 @@ def _finding(finding: Finding, directory: str | None, threads: ThreadNames) -> I
     sign = " " if finding.severity == "info" else "!"
     said = local_message(finding.message, directory)
     yield Line(
-        f"{_address(finding.place, threads):>8}  {said}{tail}", sign, _goal(finding, finding.place), 10
+        f"{_address(finding.place, threads):>8}  {said}{mark}{tail}", sign, _goal(finding, finding.place), 10
     )
     for place in finding.more:
         yield Line(f"{_address(place, threads):>8}  again", " ", _goal(finding, place))

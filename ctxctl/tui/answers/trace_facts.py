@@ -93,7 +93,7 @@ def stages(inspector: Inspector, ordinal: int) -> Document:
     """All stages of a step with what is known of each, and what its records tell beside the frame."""
     lines = list(stages_text(inspector.step(ordinal)))
     hangs = [_FACT if line.startswith("  ") else 2 for line in lines]
-    return Document("\n".join(line.replace("\n", "␊") for line in lines), hangs=hangs)
+    return Document.of_lines(((" ", line) for line in lines), hangs)
 
 
 # Whole texts ------------------------------------------------------------------------------------------------

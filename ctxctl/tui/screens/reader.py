@@ -107,6 +107,14 @@ class Help(Reader):
         self._columns = 1
         super().__init__("keys", Document.of_lines(self._lines))
 
+    def _keys(self, width: int) -> Sequence[Parts]:
+        shown = [
+            Piece(word, "hint", rank, key)
+            for key, word, rank in keys.hints(("reader", "text"))
+            if word != "help"  # it is this
+        ]
+        return [spread(shown, [], width)]
+
     def on_resize(self, event: events.Resize) -> None:
         """Lay the keys out anew where there is room for more columns, or for fewer."""
         columns = max(event.size.width // _COLUMN, 1)

@@ -175,13 +175,27 @@ def _session(row: SessionRow, wish: Wish, width: int) -> Parts:
     )
     known = row.client if by_client(wish) else row.project
     parts: Parts = [(pad(told, made.name), "muted" if known is None else "name")]
+    left = 0 if made.rest else made.name - cells(told) - 2
+    if left >= _END:
+        parts = [(told, parts[0][1]), ("  ", ""), (pad(_called(row, left), left), "muted")]
     if made.client:
         parts += [("  ", ""), (pad(client(row), made.client), "muted")]
     parts += _figures(words, made)
     if made.rest:
-        told = preview(row.title, 200) if row.title else tail(visible(row.path or ""), made.rest, names=False)
-        parts += [("  ", ""), (pad(told, made.rest), "muted")]
+        parts += [("  ", ""), (pad(_called(row, made.rest), made.rest), "muted")]
     return parts
+
+
+_END: Final = 6
+"""Cells beside a project's name from which on they say which session it is."""
+
+
+def _called(row: SessionRow, width: int) -> str:
+    """A session's title, else the end of its file's name: without its suffix where that takes much."""
+    if row.title:
+        return preview(row.title, 200)
+    path = visible(row.path or "")
+    return tail(path if width >= _TITLE else path.removesuffix(".jsonl"), width, names=False)
 
 
 def _figures(words: dict[str, str], made: Shape) -> Parts:
@@ -249,7 +263,7 @@ def _silent(group: Group) -> list[Piece]:
     figures = group.figures
     silent = (
         (figures.unpriced, "without a price"), (figures.unlimited, "without a known limit"),
-        (figures.unbilled, "whose size nobody billed"),
+        (figures.unbilled, "without a bill"),
     )  # fmt: skip
     said = [f"{number(count)} {why}" for count, why in silent if count]
     pieces = [Piece(f"of its requests {', '.join(said)}", "muted", 6)] if said else []

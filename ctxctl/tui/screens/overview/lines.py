@@ -336,7 +336,7 @@ def _told(threads: Sequence[tuple[Thread, int]]) -> frozenset[str]:
 def _columns(view: View, state: State, width: int) -> dict[str, int]:
     """Which columns there is room for, with their cells; what would be empty gives its room to others."""
     kept = view.told | {"turns", "steps", "peak", "new"} | ({"cost"} if state.costs.is_priced else set())
-    left = width - _THREAD
+    left = width - _THREAD - 1
     found: dict[str, int] = {}
     for name in _WANTED:
         if name in kept and _COLUMNS[name] <= left:
@@ -352,7 +352,7 @@ def table_heading(view: View, state: State, width: int) -> Parts:
     columns = [Column(" thread", "muted")]
     for name, size in _columns(view, state, width).items():
         columns.append(_cell_of(name, name, "muted", size))
-    return laid_out(columns, width)
+    return laid_out([*columns, Column("", "", 1)], width)
 
 
 def _cell_of(name: str, text: str, style: str, size: int) -> Column:
@@ -386,14 +386,14 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
     styles = {"new": "new", "freed": "freed", "!": "warning", "model": "muted"}
     lead = "  " * min(depth, 4) + ("↳" if depth else "")
     shown = _columns(view, state, width)
-    room = width - sum(shown.values()) - 1 - cells(lead)
+    room = width - sum(shown.values()) - 2 - cells(lead)
     name = lead + _name(state.list.turns.tree, thread, depth, room)
     columns = [Column(f" {name}", "thread" if depth else "strong")]
     for column, size in shown.items():
         text = figures[column]
         style = "muted" if text in ("·", NOT_KNOWN) else styles.get(column, "")
         columns.append(_cell_of(column, text, style, size))
-    return laid_out(columns, width)
+    return laid_out([*columns, Column("", "", 1)], width)
 
 
 def _name(tree: ThreadTree, thread: Thread, depth: int, room: int) -> str:

@@ -104,9 +104,11 @@ class PointerScreen(Board[Goal | None]):
         found = keys.hints(("pointer", "text"))
         if not isinstance(self._request, requests.BlameRequest):
             found = [hint for hint in found if hint[1] != "only"]
-        if not isinstance(self._request, requests.WhyRequest):
-            found = [hint for hint in found if hint[1] != "ids"]
-        found.insert(0, (keys.key_of("text.choose"), "go", 96))
+        own = {"why"} if isinstance(self._request, requests.WhyRequest) else {"ids"}
+        own |= {"findings"} if isinstance(self._request, requests.FindingsRequest) else set()
+        found = [hint for hint in found if hint[1] not in own]
+        if self._page is None or self._page.goals:
+            found.insert(0, (keys.key_of("text.choose"), "go", 96))
         return [spread([Piece(word, "hint", rank, key) for key, word, rank in found], [], width)]
 
     def goal(self) -> Goal | None:

@@ -149,7 +149,7 @@ def hit_parts(
         amount = number(hit.tokens) if w.tokens > 6 else short(hit.tokens)
         parts += laid_out([Column(amount, "muted", w.tokens, right=True)], w.tokens)
     if w.text:
-        parts += [("  ", ""), *_text(hit, w.text - 2)]
+        parts += [("  ", ""), *_text(hit, w.text - 2, finds)]
     return parts
 
 
@@ -209,20 +209,26 @@ def _counts(counts: Counts | None) -> str:
 def _emphasised(text: str, finds: Finds, width: int) -> Parts:
     """A text in so many cells, with the first place of a word that was searched for marked."""
     shown = clip(one_line(text), width)
-    found = [
-        (at, at + len(word.text))
-        for word in finds.query.shown
-        if (at := (shown.lower() if word.any_case else shown).find(word.needle)) >= 0
-    ]
     fill = " " * max(width - cells(shown), 0)
-    if not found:
+    found = _found(shown, finds)
+    if found is None:
         return [(shown + fill, "")]
-    at, end = min(found)
+    at, end = found
     return [(shown[:at], ""), (shown[at:end], "match"), (shown[end:] + fill, "")]
 
 
-def _text(hit: Hit, width: int) -> Parts:
-    """What the text says around the match; without one, why the change came about."""
+def _found(text: str, finds: Finds) -> tuple[int, int] | None:
+    """Where a text has the first of the words that were searched for."""
+    found = [
+        (at, at + len(word.text))
+        for word in finds.query.shown
+        if (at := (text.lower() if word.any_case else text).find(word.needle)) >= 0
+    ]
+    return min(found, default=None)
+
+
+def _text(hit: Hit, width: int, finds: Finds) -> Parts:
+    """What the text says around the match; without one, why the change came about, or what the name says."""
     if hit.excerpt is not None:
         return excerpt_parts(hit.excerpt, width)
     if hit.item is None:
@@ -231,6 +237,11 @@ def _text(hit: Hit, width: int) -> Parts:
         size = amount(hit.tokens, hit.method, content=False)
         return [(pad(f"{size} {how}{of}", width), "muted")]
     why = ": ".join(dict.fromkeys(word for word in (hit.cause, hit.reason) if word))
+    title = one_line(hit.title or "")
+    at = None if why else _found(title, finds)
+    if at is not None:
+        start, end = at
+        return excerpt_parts(Excerpt(title[:start], title[start:end], title[end:], starts=True), width)
     return [(pad(one_line(why), width), "muted")]
 
 

@@ -45,12 +45,13 @@ def heading(view: Arranged, width: int) -> Parts:
     room = widths(width)
     sign = "▲" if view.wish.reverse else "▼"
 
-    def name(column: str) -> tuple[str, str]:
-        ordered = view.wish.order == column
-        return (f"{column} {sign}", "strong") if ordered else (column, "muted")
+    def name(column: str, size: int) -> tuple[str, str]:
+        if view.wish.order != column:
+            return column, "muted"
+        return f"{column}{' ' * (cells(column) + 2 <= size)}{sign}", "strong"
 
     def column(which: str, size: int, *, right: bool = False) -> list[Column]:
-        text, style = name(which)
+        text, style = name(which, size)
         return [Column(text, style, size, right=right)] if size else []
 
     return laid_out(

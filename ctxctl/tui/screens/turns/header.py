@@ -266,9 +266,10 @@ def _use(state: State, width: int, rows: int) -> list[Parts]:
 
 
 def _tight(parts: Parts) -> Parts:
-    """Phrases at the right edge without the blanks before them, but for one: those are the chart's."""
+    """Phrases at the right edge without the blanks before them, but for two: those are the chart's."""
     said = next((n for n, (text, _) in enumerate(parts) if text.strip()), len(parts))
-    return [(" ", ""), *parts[said:]]
+    blanks = sum(cells(text) for text, _ in parts[:said])
+    return [(" " * min(blanks, 2), ""), *parts[said:]]
 
 
 def _needed(pieces: list[Piece]) -> int:

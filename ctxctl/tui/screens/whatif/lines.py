@@ -311,7 +311,7 @@ _MARKS: Final = 6
 
 def _size(name: str, width: int) -> int:
     if width >= _WIDE:
-        return 6 if name in ("omit", "cut", "comp") else 9
+        return 6 if name in ("omit", "cut", "comp") else 11 if name == "cost" else 9
     return 5 if name == "omit" else 6
 
 
@@ -386,7 +386,7 @@ def _cost(side: TurnSide) -> str:
     """US dollars for the contexts of a turn, where a price is known."""
     if not side.cost and (side.unpriced or not side.is_known):
         return _UNKNOWN
-    return f"{AT_LEAST * bool(side.unpriced)}{dollars(side.cost, bare=True)}"
+    return f"{AT_LEAST * bool(side.unpriced)}{dollars(side.cost)}"
 
 
 def _number(side: TurnSide, name: str, width: int) -> Column:
