@@ -35,6 +35,8 @@ _REQUESTS: Final = frozenset(
 )
 """Names of elements that hold the request, without `-` and `_`, in small letters: `userRequest` of Copilot
 Chat, `user_query` of Cursor, `pr_description` of mini-swe-agent."""
+_AGENTS: Final = "# AGENTS.md instructions"
+"""What Codex begins a project's instructions with."""
 _MOST: Final = 32
 """Elements looked at before the words."""
 
@@ -66,6 +68,15 @@ def prompt_words(text: str) -> str:
             break
         rest = behind
     return text
+
+
+def is_note(text: str) -> bool:
+    """Whether a text is only what a program put there: elements, or a project's instructions as of Codex."""
+    start = text.lstrip()
+    if start.startswith(_AGENTS):
+        return True
+    opening = _OPENING.match(start)
+    return opening is not None and _is_own(opening.group(1)) and prompt_words(text) == text
 
 
 def _is_own(name: str) -> bool:

@@ -100,7 +100,7 @@ SESSIONS: Final = Table(
         Column("ended", "timestamp", "last recorded time; null: none"),
         Column("turns", "int32", "of its main thread", null=False),
         Column("requests", "int32", "rows of it in `steps`", null=False),
-        Column("threads", "int32", "sub-agents and other threads beside the main one", null=False),
+        Column("threads", "int32", "sub-agents and other threads apart from the main one", null=False),
         Column("limit", "int64", "context window of its first request that has one, tokens; null: unknown"),
         Column("first_sent", "int64", "tokens sent by the first request of the main thread; null: no request"),
         Column("largest_sent", "int64", "tokens of its largest request; null: no request"),

@@ -36,7 +36,14 @@ def outline(data: bytes) -> bytes:
     if body[:1] not in (b"{", b"["):
         return b""
     left = [_MOST]
-    return b"\n".join(orjson.dumps(_short(value, 0, left)) for value in _values(body))
+    return b"\n".join(_dumped(_short(value, 0, left)) for value in _values(body))
+
+
+def _dumped(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # Python's own parser takes lone surrogates and integers of any size
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _values(body: bytes) -> list[Any]:

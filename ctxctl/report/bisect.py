@@ -143,7 +143,7 @@ def _sentence(parting: Parting, query: str | None) -> str:
     if parting.why == "turn":
         return f"a turn that only {side} has"
     if parting.why == "step":
-        return f"{side} goes on where {other} ends the turn"
+        return f"{side} continues where {other} ends the turn"
     if parting.why == "query":
         return f"{visible(query or '')} matches in {'a' if parting.holds else 'b'} only"
     if parting.items:

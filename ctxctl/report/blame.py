@@ -61,13 +61,13 @@ def _remarks(found: Blame) -> Iterator[str]:
     elif step.layer != "injected":
         yield "not known to have been sent: no injection is recorded"
     if step.basis == "repeat":
-        yield "nothing was recorded for this step: it repeats the frame before"
+        yield "nothing was recorded for this step: it repeats the previous frame"
     if step.target != MODEL:
         yield f"as {visible(step.target)} sees it"
     if not found.joint_known:
         called = f"only called {visible(found.joint_name)!r}" if found.joint_name else "not recorded"
         which = "what two steps appended" if step.mode == "append" and not found.joint else "the blocks"
-        yield f"what stands between {which} is {called}; here it is a line end"
+        yield f"the text between {which} is {called}; it is shown as a line break"
 
 
 # The text ---------------------------------------------------------------------------------------------------

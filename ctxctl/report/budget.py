@@ -179,7 +179,7 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
 def _when(found: Estimate, first: FirstTurn, when: Between, runs: int = 1) -> str:
     """When something first happens, in as many runs."""
     if not runs:
-        return "not known: a session is too long to be taken to its end"
+        return "not known: a session is too long to be simulated to its end"
     if first.p99 is None:
         return turn_of(None, len(found.turns), found.unit)
     if found.plan.start is not None:

@@ -21,8 +21,8 @@ NOT_SURE = "may be chance"
 TOO_FEW = "too few sessions"
 ONE_SIDE = "not known"
 NOTE = (
-    "sessions: those that can say, of A and of B. B less A: the interval that 95 in a hundred draws of "
-    "sessions leave. effect: Cliff's delta, how much likelier a session of B has the larger value."
+    "sessions: those with a value, of A and of B. B less A: with the 95% interval of resampled sessions. "
+    "effect: Cliff's delta, how much likelier it is that a session of B has the larger value."
 )
 
 

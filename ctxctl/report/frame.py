@@ -49,7 +49,7 @@ def frame_lines(
     yield ""
     yield paint("head", "stages")
     for name in STAGES:
-        yield from stage_line(name, step.stages.get(name), width)
+        yield from stage_line(name, step.stages.get(name), width, ids=names.ids)
     changed = rows(step.changes if changes is None else changes, skipped=changes is not None)
     if changed:
         yield ""
@@ -59,13 +59,18 @@ def frame_lines(
     yield from placement_lines(frame.placements, width, paint, names)
 
 
-def stage_line(name: str, view: StageView | None, width: int) -> Iterator[str]:
-    """One stage: its verdict, and its facts in one paragraph."""
+def stage_line(name: str, view: StageView | None, width: int, *, ids: bool = False) -> Iterator[str]:
+    """One stage: its verdict, and its facts in one paragraph; its records' own ids only with `ids`."""
     text = "not recorded"
     if view is not None:
-        said = ", ".join(f"{key.replace('_', ' ')} {value_text(value)}" for key, value in view.facts.items())
+        facts = [(key, value) for key, value in view.facts.items() if ids or not _is_id(key)]
+        said = ", ".join(f"{key.replace('_', ' ')} {value_text(value)}" for key, value in facts)
         text = view.verdict.replace("_", " ") + (f": {said}" if said else "")
     yield from labelled(name, text, width, indent=2, tab=11)
+
+
+def _is_id(key: str) -> bool:
+    return key.endswith("_id") or key == "spliced_onto"
 
 
 def stages_text(step: Step) -> Iterator[str]:

@@ -25,18 +25,18 @@ class FigureColumn(NamedTuple):
 
 COLUMNS: Final = (
     FigureColumn("requests", "requests", "requests to a model, each once over all captures"),
-    FigureColumn("sent", "sent", f"tokens sent; {APPROXIMATE}: some of it nobody billed"),
+    FigureColumn("sent", "sent", f"tokens sent; {APPROXIMATE}: some requests have no bill"),
     FigureColumn(
         "window", "window",
-        f"of its limit, what the fullest request sent; {AT_LEAST}: of some requests no limit is known",
+        f"share of its limit that the fullest request sent; {AT_LEAST}: some have no known limit",
     ),
-    FigureColumn("read", "read", "of the tokens sent, those read from a cache, where the bill says"),
+    FigureColumn("read", "read", "share of the tokens sent that was read from a cache, if billed so"),
     FigureColumn(
         "misses", "misses",
         f"requests that missed the cache, unexplained by a recorded change; {AT_LEAST}: some sessions have no"
         " cache figures",
     ),
-    FigureColumn("compactions", "compactions", "requests before which a compaction took items out"),
+    FigureColumn("compactions", "compactions", "requests before which a compaction removed items"),
     FigureColumn("cost", "cost", f"list price; {AT_LEAST}: some requests have no known price"),
 )  # fmt: skip
 GROUPED: Final[dict[By, str]] = {

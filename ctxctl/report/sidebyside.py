@@ -207,9 +207,9 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
     first = side.first_over
     if first is None:
         if not side.is_known(simulated=simulated):
-            return "what was sent is not known, so it cannot be told"
+            return "what was sent is not known, so ctxctl cannot tell"
         if side.unknown == side.steps:
-            return "no limit is known, so it cannot be told"
+            return "no limit is known, so ctxctl cannot tell"
         known = f"; of {plural(side.unknown, 'step')} no cap is known" if side.unknown else ""
         alone = side.known_by.get("recorded", 0)
         of = f"; of {plural(alone, 'step')} only what is recorded is known" if alone else ""

@@ -21,7 +21,7 @@ _SAYS: Final = {
     "untold": "may be in the window or not: what a compaction left of it is not recorded",
     "available": "is not in the window: it was available, and nothing named it",
     "later": "is not there yet",
-    "unread": "is not known to be there: the capture holds it, and its importer did not take it",
+    "unread": "is not known to be there: the capture holds it where ctxctl does not read it",
     "unknown": "is in nothing that was recorded",
 }
 _ROLES: Final = {"current": "added", "stale": "updated"}

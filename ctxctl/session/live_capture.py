@@ -139,7 +139,7 @@ class CaptureFeed:
         if before is None or known is None or known.format != opened.format:
             why = None
             if known is not None:
-                why = Problem(0, 0, "trace-replaced", "the capture is of another format now")
+                why = Problem(0, 0, "trace-replaced", "the capture has another format now")
             return self._begin(opened, why)
         common = _common(before, made, self._size)
         before.close()
@@ -147,7 +147,7 @@ class CaptureFeed:
         rollback = None
         if common < self._size:
             if not common:
-                otherwise = Problem(0, 0, "trace-replaced", "the capture has another beginning now")
+                otherwise = Problem(0, 0, "trace-replaced", "the beginning of the capture has changed")
                 return self._begin(opened, Problem(0, 0, ANEW, LATER) if grew else otherwise)
             assert self._source is not None
             rollback = Rollback(self._address(common), self._source.size)

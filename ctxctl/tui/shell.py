@@ -181,7 +181,7 @@ class Shell(App[None]):
         screen = self._own_screen()
         seen = screen.seen() if isinstance(screen, ShowsText) else _focused(screen)
         if seen is None and screen is not None:
-            self.tell("there is nothing in front to take", bad=True)
+            self.tell("there is nothing here to copy or open", bad=True)
         return seen
 
     def action_copy(self) -> None:
@@ -193,7 +193,7 @@ class Shell(App[None]):
         """Copy the address of the frame in front."""
         address = self.front_address()
         if address is None:
-            self.tell("there is nothing in front to take", bad=True)
+            self.tell("there is nothing here to copy or open", bad=True)
         else:
             self._copy(shlex.quote(address), address)
 

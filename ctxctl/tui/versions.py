@@ -32,7 +32,7 @@ def change_of(before: str | None, now: str | None) -> str:
         said = named(now if now is not None else before)
         return f"version {said}" if said else ""
     if not named(before) or not named(now):
-        return "another text than before"
+        return "a different text than before"
     return f"version {named(before)} → {named(now)}"
 
 

@@ -22,5 +22,5 @@ def machine() -> str:
 def load_line(load: float) -> str:
     """What else the machine had to do; a busy one is said to be."""
     busy = load > 0.5 * (os.cpu_count() or 1)
-    more = " The machine had other work to do: read the numbers to a fifth or so." if busy else ""
+    more = " The machine had other work to do: the numbers are accurate to about a fifth." if busy else ""
     return f"Load average when the run began: {load:.1f}.{more}"

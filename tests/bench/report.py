@@ -18,20 +18,20 @@ _METHOD = """\
 # Benchmarks
 
 Written by `make bench`; do not edit. Numbers are ratios to a floor that was measured in the same run, because absolute
-times mean little on a shared machine. Where a row says so, it is elapsed time or memory instead.
+times mean little on a shared machine. Rows that are elapsed time or memory say so.
 
-**How.** Each program runs as a child process of its own, and what counts is its CPU time, user and system, with that of
-the processes it starts (`wait4`), interpreter start included. The programs take turns: one run of each, then again, up to {runs} rounds, more
-for the short ones, fewer for the long ones; the table holds medians, and for memory the highest peak. The page cache is
+**How.** Each program runs as its own child process. What counts is its CPU time, user and system, including
+the processes it starts (`wait4`) and the start of the interpreter. The programs take turns: one run of each, then again, up to {runs} rounds, more
+for short programs, fewer for long ones. The table has medians, and for memory the highest peak. The page cache is
 warm. Stdout goes to the null device. “Nothing cached” means an empty cache directory. Byte code is compiled beforehand,
-as installers do. No setting of the user's is read. Peak memory is that of the largest process, unless
-the row says otherwise; it never reads less than the some 15 MB of the process that starts it.
+as installers do. The user's settings are not read. Peak memory is that of the largest process, unless
+the row says otherwise; it is never less than the 15 MB or so of the process that starts it.
 
 **Floors.** `wc -l` of the file; one orjson pass over its lines; tiktoken over its contents, each once, with the
-vocabulary loaded from the package; `python -c pass`. From the sum of orjson and tiktoken two interpreter starts are
-subtracted.
+vocabulary loaded from the package; `python -c pass`. Two interpreter starts are subtracted from
+the sum of orjson and tiktoken.
 
-**Input.** Made by `tests/bench/generate.py`, the same bytes every time, unless a section says otherwise.
+**Input.** Made by `tests/bench/generate.py`, with the same bytes every time, unless a section says otherwise.
 """
 
 
@@ -64,7 +64,7 @@ def _line(row: Row) -> str:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """How many targets were met, how many missed, and how many nobody knows of."""
+    """How many targets were met, missed, and not measured."""
     met = sum(row.met is True for row in rows)
     missed = sum(row.met is False for row in rows)
     return f"{met} of {len(rows)} targets met, {missed} missed, {len(rows) - met - missed} not measured."

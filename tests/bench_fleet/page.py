@@ -106,7 +106,7 @@ for *again*.{told} `ctxctl fleet --plain` takes {found.overview:.2f} s.
 |:--|--:|--:|--:|--:|:--|
 {chr(10).join(map(_question, found.questions))}
 
-What lists the dataset, beside the twenty questions:
+What lists the dataset, apart from the twenty questions:
 
 | list | rows | first | again | command | |
 |:--|--:|--:|--:|--:|:--|

@@ -156,7 +156,7 @@ def watch(folder: Path, seconds: float, _count: int) -> list[str]:
     )
     said = (
         "Twice a second another session gets a turn, and the newest session is followed for a while. Done "
-        "are the times that turns were told; lag is from the write of the newest of them to its line."
+        "counts how often a turn was reported; lag is from the write of the newest of them to its line."
     )
     return [head, "", said, "", HEAD, *(row(sample) for sample in sampler.samples)]
 

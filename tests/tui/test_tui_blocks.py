@@ -153,7 +153,7 @@ def test_the_head_tells_what_is_not_known() -> None:
     assert "run.jsonl@2.1" in text
     assert "the first request of its thread: no cache prefix is possible" in text
     assert "! not known to have been sent" in text
-    assert "what stands between blocks is not recorded: shown as line breaks" in head(shown, 200)
+    assert "the text between blocks is not recorded: shown as line breaks" in head(shown, 200)
     assert "it cannot be read" in head(Assembled(3, None, error="it cannot be read"))
 
 

@@ -72,7 +72,7 @@ async def test_sizes_that_nobody_counted_are_no_zeros_on_any_screen(tmp_path: Pa
         assert "0 recorded" not in overview
         await session.press("escape", "W", *"20k", "enter")
         whatif = session.text
-        assert whatif.count("what was sent is not known, so it cannot be told what fits") == 2
+        assert whatif.count("what was sent is not known, so ctxctl cannot tell what fits") == 2
         assert "fits in all" not in whatif
         assert "0.0000" not in whatif
         assert re.search(r"^▌?1 +\? +\? +\? ", whatif, re.MULTILINE)

@@ -303,7 +303,7 @@ async def test_a_session_is_opened_at_what_the_list_is_sorted_by(tmp_path: Path)
         assert going.front == "s1"
         await going.press("escape")
         assert going.front == "orchard"
-    assert matter_of(row, "cost") == ("2.1", "its dearest request")
+    assert matter_of(row, "cost") == ("2.1", "its most expensive request")
     assert matter_of(row, "compactions") == ("3.2", "its largest request")
 
 

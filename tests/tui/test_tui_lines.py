@@ -208,4 +208,4 @@ def test_digests_are_not_told() -> None:
     assert line is not None
     change = state.table.change_at(line)
     assert change is not None
-    assert item_view.versions(change) == "another text than before"
+    assert item_view.versions(change) == "a different text than before"

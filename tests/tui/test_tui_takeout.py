@@ -251,4 +251,4 @@ async def test_a_sentence_of_ours_is_not_copied() -> None:
         await session.press("enter", "enter", "d")
         assert "It is new in this frame" in session.text
         await session.press("y")
-        assert "there is nothing in front to take" in session.text
+        assert "there is nothing here to copy or open" in session.text

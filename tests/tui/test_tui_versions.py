@@ -23,8 +23,8 @@ def test_only_versions_that_somebody_gave_are_named() -> None:
         (None, "1", "version 1"),
         ("1", None, "version 1"),
         (None, DIGEST, ""),
-        (DIGEST, "69282dc88c1b2a3d", "another text than before"),
-        ("1", DIGEST, "another text than before"),
+        (DIGEST, "69282dc88c1b2a3d", "a different text than before"),
+        ("1", DIGEST, "a different text than before"),
         (None, None, ""),
     ],
 )

@@ -330,7 +330,7 @@ async def test_another_policy_is_chosen_with_the_arrows() -> None:
 async def test_what_is_not_among_the_choices_is_said() -> None:
     async with running(opened()) as session:
         await session.press("W", "down", "down", "down", "down", "3")
-        assert "policy: none begins with '3': ←/→ goes through what there is" in session.text
+        assert "policy: none begins with '3': ←/→ steps through the choices" in session.text
         await session.press("right")
         assert "none begins with" not in session.text
 
@@ -382,7 +382,7 @@ async def test_a_trace_without_a_limit_or_a_step() -> None:
     note = add("a", "one two three", turn="1")
     async with running(made([note])) as session:
         await suppose(session, reserve="1")
-        assert "no limit is known, so it cannot be told what fits" in session.text
+        assert "no limit is known, so ctxctl cannot tell what fits" in session.text
         await session.press("escape")
         assert isinstance(session.app.screen, TurnsScreen)
     empty = {**event("x"), "event_type": "ctxctl.source.opened"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.prompt_words import prompt_words
+from ctxctl.prompt_words import is_note, prompt_words
 
 REMINDER = "<system-reminder>\nThe user opened\n/foo.txt\n</system-reminder>"
 
@@ -40,3 +40,20 @@ def test_words_are_a_part_of_the_text_and_never_nothing(text: str) -> None:
     found = prompt_words(text)
     assert found in text
     assert bool(found.strip()) or not text.strip() or found == text
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (REMINDER, True),
+        ("<environment_context>\n <cwd>/home …", True),
+        ("# AGENTS.md instructions for /home/ada\n\n<INSTRUCTIONS>", True),
+        (f"{REMINDER}\nhello", False),
+        ("<user_query>\nhi\n</user_query>", False),
+        ("<div>a</div> is not centred", False),
+        ("hello", False),
+        ("", False),
+    ],
+)
+def test_a_note_has_no_words_of_a_person(text: str, note: bool) -> None:
+    assert is_note(text) is note

@@ -310,12 +310,12 @@ def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
         file = f" of {spot.file}" if spot.file is not None else ""
         under = f", under {spot.key}" if spot.key else ""
         where = f"the capture holds it on line {spot.line:,}{file} (byte {spot.byte:,}){under}"
-        sentence = f"{where}, and its importer did not take it: whether it was sent is not known"
+        sentence = f"{where}, which ctxctl does not read: whether it was sent is not known"
         return [Link("surface", "not-understood", sentence)]
     lacking = _lacking(inspector)
     if not lacking:
         return []
-    sentence = f"such a capture does not record {lacking}: what stood there is not known"
+    sentence = f"such a capture does not record {lacking}: what was there is not known"
     return [Link("surface", "not-recorded", sentence, provenance="derived")]
 
 

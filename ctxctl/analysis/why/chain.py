@@ -131,7 +131,7 @@ class SentenceChain:
         line = self._entry.line
         event = self._reader.at_line(line)
         if event is None or not isinstance(event.record, Item):
-            text = "was never described: only its id is known, by the records that name it"
+            text = "has no record of its own: only its id is known, from records that name it"
             yield Link("surface", "undescribed", text, provenance="derived")
             return
         if self._state == "later":
@@ -178,7 +178,7 @@ class SentenceChain:
         assembled = list(evidence.assembly())
         event = evidence.window()
         if "carried-in" in row.flags:
-            text = "was carried in from before the trace: current, and its text was never seen"
+            text = "was in the window before the trace begins: current, but its text is not recorded"
             yield self._derived("window", "carried-in", text, row.first, event)
             return
         size = f"; {row.tokens:,} tokens" if row.tokens else "; its size is not known"
@@ -268,7 +268,7 @@ class SentenceChain:
         if not found:
             text = _CAUSES.get(cause, "left the window ({cause})").format(cause=cause)
             if cause == "expired" and self._target == "tool":
-                text = "left the view: it was given to one call, and that was over"
+                text = "left the view: it was given to one call, which has ended"
             found = [self._derived("window", cause, text, row.first, evidence.window(), cause=cause)]
         yield from found
         yield from self._against(row.first, found)

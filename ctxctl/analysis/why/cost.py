@@ -166,7 +166,7 @@ def _by_its_own(said: list[Link], ordinal: int) -> str:
         used, limit = link.numbers.get("actual_tokens"), link.numbers.get("max_tokens")
         here = link.at is not None and link.at.ordinal == ordinal
         if here and isinstance(used, int) and isinstance(limit, int):
-            return f"; by our count, for the budget itself counted {used:,} of {limit:,} used"
+            return f"; this is ctxctl's count: the budget itself counted {used:,} of {limit:,} used"
     return ""
 
 
@@ -220,7 +220,7 @@ def _sets(
             text, numbers["strategy"] = text.replace(" that would", ", what would"), strategy
         found.append(Link("room", verdict, text, moment, None, numbers, "derived"))
     if not found:
-        text = "nothing that is recorded of the window could make that room"
+        text = "removing everything that is recorded would not make enough room"
         return [Link("room", "impossible", text, moment, None, {"need": need}, "derived")]
     return found
 

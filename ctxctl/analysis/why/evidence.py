@@ -55,7 +55,7 @@ class Called:
         if not self._ids:
             return "was carried over from another request"
         name = self.record("assembly", record.assembly_id)
-        return f"was carried over by {name} from {self.base(record.base)}: no splice takes it out"
+        return f"was carried over by {name} from {self.base(record.base)}: no splice removes it"
 
     def assembled(self, record: Assembly, block: int) -> str:
         """That an item is in what was assembled, as the block with this number, from 1."""
@@ -65,7 +65,7 @@ class Called:
         if not self._ids:
             return "was added to the request"
         name = self.record("assembly", record.assembly_id)
-        return f"came in with {name}, a splice onto {self.base(record.base)}"
+        return f"entered with {name}, a splice onto {self.base(record.base)}"
 
     def sent(self, record: Injection) -> str:
         """That an item went over the wire."""
@@ -334,13 +334,13 @@ class StepEvidence:
             and self._first(ref for ref in spared if isinstance(ref, str)) is not None
         ):
             text = (
-                f"went, as the prompt to be answered, into {view}, which stands for what {by} left; in which "
-                "form is not recorded"
+                f"is, as the prompt to be answered, part of {view}, which represents what {by} left; "
+                "in which form is not recorded"
             )
         else:
             text = (
-                f"may have been taken out by {by}: {view} stands for what that left of it and of "
-                f"{plural(len(record.sources) - 1, 'other item')}, and which ones these are is not recorded"
+                f"may have been taken out by {by}: {view} represents what that left of it and of "
+                f"{plural(len(record.sources) - 1, 'other item')}; which ones are left is not recorded"
             )
         if record.loss_notes:
             text += f"; noted as lost: {_quote(record.loss_notes[0])}"

@@ -127,8 +127,8 @@ class _RoomSearch:
                 return links
         if not self._however_long and (records := self._records(line)) > _AT_ONCE:
             text = (
-                f"what would keep it was not looked for: that takes replays of {records:,} records; "
-                "`--what-if` makes them"
+                f"ctxctl did not look for what would keep it: that takes replays of {records:,} records; "
+                "`--what-if` runs them"
             )
             return [Link("whatif", "not-asked", text, None, None, {"records": records}, "derived")]
         probes = self._probes(start, line, stop)
@@ -180,7 +180,9 @@ class _RoomSearch:
             found.append(Link("whatif", "policy", text, moment, None, {**numbers, "cap": low}, "simulated"))
         else:
             absent, present = _bisected(probes, policy, low, max(most.wanted, low + 1))
-            text = f"under {name} it would be there from a limit of {present:,} tokens of input on ({now})"
+            text = (
+                f"under {name} it would be there with a limit of {present:,} tokens of input or more ({now})"
+            )
             text += _beside(step, present)
             if present == 1:
                 text = f"under {name} it would be there whatever the limit: the policy does not take it out"
@@ -248,7 +250,7 @@ def _beside(step: StepRow, limit: int) -> str:
     beside = step.unrecorded or 0
     if not 0 < beside < limit:
         return ""
-    return f", of which about {rounded_size(beside):,} go to what is sent and not recorded"
+    return f", about {rounded_size(beside):,} of them for what is sent and not recorded"
 
 
 _OF_RECORD: Final = ("recorded", None)

@@ -11,7 +11,7 @@ from ctxctl.engine.replay.thread import SealedStep, ThreadState
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn
-from ctxctl.prompt_words import prompt_words
+from ctxctl.prompt_words import is_note, prompt_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,7 +199,7 @@ class TurnState:
 
 
 def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content | None:
-    """The prompt among what was added.
+    """The prompt among what was added: the first that is not a client's own note, where there is one.
 
     Where a summary came in, earlier messages come in again with it, and a runtime's notes on its own command:
     then it is the first that is the user's own behind the last of them.
@@ -216,6 +216,9 @@ def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content 
         prompts = [one for one in (next(own, None),) if one is not None] or behind or prompts
     if not prompts:
         return None
+    if len(prompts) > 1:
+        told = (one for one in prompts[:_LOOKED_AT] if one.content is None or not is_note(read(one.content)))
+        prompts = [next(told, prompts[0])]
     return prompts[0].title if prompts[0].content is None else prompts[0].content
 
 

@@ -59,8 +59,8 @@ class EstimateOffBill(Rule):
     needs = "budget records with actual_tokens, and usage"
     fix = "Count with the model's tokenizer and count everything that is sent, or correct by the last bill."
     parameters = {  # noqa: RUF012
-        "share": "how far off the middle of a session may be",
-        "tokens": "billed tokens below which a step says nothing",
+        "share": "how far off a session's median may be",
+        "tokens": "steps with fewer billed tokens are ignored",
     }
     share = 0.3
     tokens = 2000
@@ -106,8 +106,8 @@ class UnrecordedCut(Rule):
     needs = "usage"
     fix = "Record the compaction or truncation where it is done; look for context editing by the provider."
     parameters = {  # noqa: RUF012
-        "tokens": "tokens by which the bill fell, from which it counts",
-        "share": "share of the bill, from which it counts",
+        "tokens": "smallest drop of the bill that counts, in tokens",
+        "share": "smallest drop that counts, as a share of the bill",
     }
     tokens = 5000
     share = 0.2
@@ -138,7 +138,7 @@ class UnrecordedCut(Rule):
 _WHY = {
     "zero": "no {part} is billed where the trace holds {counted:,} tokens of it",
     "below_content": "{reported:,} tokens are billed for {part}, but the trace holds {counted:,} of it",
-    "repeated": "{reported:,} tokens of {part} are billed as for the request before; the window changed",
+    "repeated": "{reported:,} tokens of {part} are billed, the same as before, though the window changed",
 }
 
 
@@ -154,9 +154,9 @@ class ImpossibleBill(Rule):
     name = "impossible-bill"
     severity = "info"
     needs = "usage, and the answer behind it"
-    fix = "Record the usage that comes with the end of an answer; until then, take what `ctxctl cost` counts."
+    fix = "Record the usage that comes with the end of an answer; until then, use what `ctxctl cost` counts."
     parameters = {  # noqa: RUF012
-        "tokens": "tokens by which a bill has to be off, from which it counts",
+        "tokens": "smallest difference that counts, in tokens",
     }
     tokens = 5
 

@@ -104,9 +104,7 @@ class StillOverBudget(Rule):
     name = "still-over-budget"
     severity = "error"
     needs = "budget records"
-    fix = (
-        "Let the last level touch what the others protect, or refuse the request with a message of your own."
-    )
+    fix = "Let the last stage cut what the others protect, or reject the request with your own message."
 
     def step(self, look: StepContext) -> Iterator[Hit]:
         """A step that the engine flags."""
@@ -145,9 +143,10 @@ class OverCap(Rule):
     name = "over-cap"
     needs = "a limit on the window"
     fix = (
-        "Budget in the provider's tokens: count what is sent beside the content, or correct by the last bill."
+        "Budget in the provider's tokens: count all that is sent, not only the content, or correct by the "
+        "last bill."
     )
-    parameters = {"tokens": "tokens over the cap from which it counts"}  # noqa: RUF012
+    parameters = {"tokens": "smallest overflow that counts, in tokens"}  # noqa: RUF012
     tokens = 1
 
     def step(self, look: StepContext) -> Iterator[Hit]:
@@ -181,7 +180,7 @@ class CompactionWithoutCoverage(Rule):
     name = "compaction-without-coverage"
     severity = "info"
     needs = "compaction records"
-    fix = "Record coverage (what the summary speaks of) and loss_notes (what it does not)."
+    fix = "Record coverage (what the summary covers) and loss_notes (what it leaves out)."
 
     def step(self, look: StepContext) -> Iterator[Hit]:
         """Compactions of the step."""

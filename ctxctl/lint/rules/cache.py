@@ -42,7 +42,7 @@ class VolatilePrefix(Rule):
     name = "volatile-prefix"
     needs = "texts of the items"
     fix = "Move the value to after the history, or round it off (the date without the time)."
-    parameters = {"tokens": "tokens lost from which a break counts"}  # noqa: RUF012
+    parameters = {"tokens": "smallest loss that counts, in tokens"}  # noqa: RUF012
     tokens = 1024
 
     def step(self, look: StepContext) -> Iterator[Hit]:
@@ -124,10 +124,10 @@ class CacheMissed(Rule):
     severity = "info"
     needs = "usage with cache figures"
     fix = (
-        "Ask for a longer lifetime where pauses are usual, and keep model, instructions and tools the same "
+        "Ask for a longer lifetime if pauses are usual, and keep model, instructions and tools the same "
         "within a thread."
     )
-    parameters = {"tokens": "tokens of one miss from which it counts"}  # noqa: RUF012
+    parameters = {"tokens": "smallest miss that counts, in tokens"}  # noqa: RUF012
     tokens = 20_000
 
     def step(self, look: StepContext) -> Iterator[Hit]:

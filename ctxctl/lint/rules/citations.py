@@ -52,8 +52,8 @@ class UnreferencedSource(Rule):
     needs = "context items with sources, and texts of the answers"
     fix = "Detach the source, or fetch from it on demand."
     parameters = {  # noqa: RUF012
-        "tokens": "tokens of a source below which it does not count",
-        "answers": "answers from which they say anything",
+        "tokens": "smallest source that counts, in tokens",
+        "answers": "answers that a session needs before it is judged",
     }
     tokens = 100
     answers = 5
@@ -113,7 +113,7 @@ class UnreferencedSource(Rule):
                 if not source.words:
                     continue
                 tokens = f"{source.tokens:,} tokens in {steps} requests"
-                message = f"{name}: {tokens}, and no answer takes up a word of it"
+                message = f"{name}: {tokens}, and no answer uses a word of it"
                 yield source.hit._replace(message=message, tokens=source.tokens * steps, steps=steps)
 
 

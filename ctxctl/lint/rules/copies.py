@@ -89,8 +89,8 @@ class InjectedAgain(Rule):
     code = "CTX001"
     name = "injected-again"
     needs = "items with ids"
-    fix = "Compare the item's version with the one injected last, and send nothing where they are equal."
-    parameters = {"tokens": "size from which a repeated item counts"}  # noqa: RUF012
+    fix = "Compare the item's version with the one injected last, and send nothing if they are equal."
+    parameters = {"tokens": "smallest repeated item that counts"}  # noqa: RUF012
     tokens = 32
 
     def __init__(self) -> None:
@@ -131,8 +131,8 @@ class Duplicate(Rule):
     code = "CTX010"
     name = "duplicate"
     needs = "texts of the items, or their digests"
-    fix = "Leave the second one out, or replace its text by a reference to the first."
-    parameters = {"tokens": "size from which two equal texts count"}  # noqa: RUF012
+    fix = "Leave the second one out, or replace its text with a reference to the first."
+    parameters = {"tokens": "smallest text that counts"}  # noqa: RUF012
     tokens = 200
 
     def __init__(self) -> None:
@@ -198,8 +198,8 @@ class StaleCopies(Rule):
     needs = "a history that grows by what is injected (append mode)"
     fix = "Cut the older copies out of the history, or send only what changed in the item."
     parameters = {  # noqa: RUF012
-        "tokens": "tokens of stale copies from which they count",
-        "share": "share of what was sent from which they count",
+        "tokens": "fewest tokens of stale copies that count",
+        "share": "smallest share of what was sent that counts",
     }
     tokens = 500
     share = 0.1
@@ -222,10 +222,10 @@ class LargeItem(Rule):
     code = "CTX009"
     name = "large-item"
     needs = "a limit on the window"
-    fix = "Cut it where it is made (head, tail, filter, pages), or hand over a reference to it."
+    fix = "Cut it at the source (head, tail, filter, pages), or pass a reference to it."
     parameters = {  # noqa: RUF012
-        "share": "share of the cap from which an item counts",
-        "tokens": "size below which none counts",
+        "share": "smallest share of the cap that counts",
+        "tokens": "smallest item that counts",
     }
     share = 0.25
     tokens = 2000
@@ -318,8 +318,8 @@ class NearDuplicate(Rule):
     needs = "texts of the items"
     fix = "Send what changed, or drop the older one once the newer one is there."
     parameters = {  # noqa: RUF012
-        "share": "share of equal lines from which two texts count",
-        "tokens": "size from which texts are compared",
+        "share": "smallest share of equal lines that counts",
+        "tokens": "smallest text that is compared",
     }
     share = 0.85
     tokens = 500

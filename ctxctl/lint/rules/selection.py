@@ -236,7 +236,7 @@ class NullWhileAttached(Rule):
     code = "CTX025"
     name = "null-while-attached"
     needs = "items of context providers, or records of missing context that name them"
-    fix = "Say that there is nothing (a marker, or an item with the words), or take the context away."
+    fix = "Say that it is empty (with a marker, or an item that says so), or remove the context."
 
     def seen(self, seen: SeenRecord) -> Iterator[Hit]:
         """A live item without content, or a gap that names a live item."""

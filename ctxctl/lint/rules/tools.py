@@ -75,9 +75,9 @@ class UnusedTools(Rule):
     needs = "tool definitions and tool calls"
     fix = "Attach the server only where it is needed, allow only tools in use, or load definitions on demand."
     parameters = {  # noqa: RUF012
-        "tokens": "tokens a request, of a server's unused tools, from which they count",
-        "own": "the same of the runtime's own tools, which are harder to leave out",
-        "steps": "requests from which a session says anything about use",
+        "tokens": "fewest tokens per request, of a server's unused tools, that count",
+        "own": "the same for the runtime's own tools, which are harder to leave out",
+        "steps": "requests that a session needs before it is judged",
     }
     tokens = 1000
     own = 5000
@@ -163,8 +163,8 @@ class ToolAsContext(Rule):
     code = "CTX005"
     name = "tool-as-context"
     needs = "tool calls with arguments, and turns"
-    fix = "Inject it as a context item at the beginning of a turn, and only where it changed."
-    parameters = {"turns": "turns in a row from which it counts"}  # noqa: RUF012
+    fix = "Inject it as a context item at the beginning of a turn, and only if it changed."
+    parameters = {"turns": "fewest turns in a row that count"}  # noqa: RUF012
     turns = 4
 
     def __init__(self) -> None:
@@ -302,7 +302,7 @@ class CallWithoutResult(Rule):
     code = "CTX018"
     name = "call-without-result"
     needs = "tool calls and results"
-    fix = "Keep call and result together, and put in a result that says so where there is none."
+    fix = "Keep call and result together; if there is no result, insert one that says so."
 
     def __init__(self) -> None:
         self._open: dict[ThreadKey, dict[str, _Call]] = {}

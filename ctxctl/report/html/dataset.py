@@ -141,7 +141,7 @@ def _overview(by: By, groups: Sequence[Group]) -> Iterator[str]:
 
 def _signs() -> str:
     lines = [f"<dt>{escape(one.title)}</dt><dd>{escape(one.says)}</dd>" for one in COLUMNS]
-    lines.append(f"<dt>{NOT_KNOWN}</dt><dd>nothing that was read says it: not zero</dd>")
+    lines.append(f"<dt>{NOT_KNOWN}</dt><dd>not recorded in anything that was read; not zero</dd>")
     listed = "\n".join(lines)
     return (
         f'<details><summary>What the columns say</summary>\n<dl class="pairs">\n{listed}\n</dl></details>\n'
@@ -202,7 +202,7 @@ def _sessions(page: DatasetPage) -> Iterator[Iterable[str]]:
     """The list of sessions, a hundred a piece."""
     said = plural(page.all_sessions, "session")
     if len(page.sessions) < page.all_sessions:
-        said = f"{number(len(page.sessions))} of {said}: the dearest, and those that are named above"
+        said = f"{number(len(page.sessions))} of {said}: the most expensive, and those named above"
     yield [f'<section id="sessions">\n<h2>Sessions</h2>\n<p class="facts">{escape(said)}.</p>\n']
     names = "".join(f"<th>{name}</th>" for name in ("session", "began (UTC)", "project", "client"))
     yield [f'<div class="wide"><table>\n<thead><tr>{names}']

@@ -89,7 +89,7 @@ def _remarks(frame: Frame) -> list[str]:
     elif step.layer != "injected":
         found.append("not known to have been sent: no injection is recorded")
     if step.basis == "repeat":
-        found.append("nothing was recorded for this step: it repeats the frame before")
+        found.append("nothing was recorded for this step: it repeats the previous frame")
     if step.target != MODEL:
         found.append(f"as {step.target} sees it")
     return found
@@ -185,9 +185,9 @@ def _names(inspector: Inspector, frame: Frame) -> list[str]:
 def _breaks(n: int, prefix: Prefix) -> str:
     if n != prefix.block:
         return ""
-    cost = "nothing unchanged stands behind it"
+    cost = "nothing unchanged comes after it"
     if prefix.again:
-        cost = f"{number(prefix.again)} unchanged tokens behind it are read anew"
+        cost = f"{number(prefix.again)} unchanged tokens after it are read again"
     return f"the cache prefix ends here, {prefix.broken}: {cost}"
 
 

@@ -92,7 +92,7 @@ def life_document(
     if part is not None:
         made.line([(f"one moment… {progress(part)} of the trace", "remark")])
     elif not found:
-        made.line([("No step of this thread tells of it.", "remark")])
+        made.line([("No step of this thread has it.", "remark")])
     return made.document()
 
 

@@ -283,8 +283,8 @@ def _why_none(placement: Placement | None, change: Change) -> str:
     if placement is not None and placement.carried:
         return "It was in the window before the trace begins, and the trace does not hold its text."
     if change.tokens:
-        return "The trace holds no text of it, only its size; :about tells what such captures hold."
-    return "The trace holds no text of it; :about tells what such captures hold."
+        return "The trace holds no text of it, only its size; :about says what such captures hold."
+    return "The trace holds no text of it; :about says what such captures hold."
 
 
 def _data(inspector: Inspector, line: int) -> dict[str, Any]:

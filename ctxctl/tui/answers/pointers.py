@@ -92,7 +92,7 @@ _SAYS: Final = {
     "untold": "in the window or not: what a compaction left of it is not recorded",
     "available": "not in the window: it was available, and nothing named it",
     "later": "not there yet",
-    "unread": "not known to be there: the capture holds it, and its importer did not take it",
+    "unread": "not known to be there: the capture holds it where ctxctl does not read it",
     "unknown": "in nothing that was recorded",
 }
 _LONG: Final = 2000

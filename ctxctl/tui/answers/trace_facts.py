@@ -132,8 +132,8 @@ def about(format_name: str, summary: Summary | None) -> Document:
         lines += [(" ", ""), ("@", "what the capture holds")]
         lines += [(" ", line) for line in measured_lines(measured, _WIDE, indent=0)]
     elif declared is not None:
-        lines += [(" ", ""), ("!", "what this capture told is known once it was read whole")]
+        lines += [(" ", ""), ("!", "what this capture holds is known once it has been read")]
     if declared is not None:
-        lines += [(" ", ""), ("@", "what such captures tell at best")]
+        lines += [(" ", ""), ("@", "what such captures hold at best")]
         lines += [(" ", line) for line in declared_lines(declared, _WIDE)]
     return Document.of_lines(lines)

@@ -148,7 +148,7 @@ _PASSING: Final = 10
 _BESIDE: Final = 20
 """What is not recorded is noted where it changed by at least a twentieth of the request."""
 _BASIS: Final = {
-    "repeat": "nothing was recorded for this step: it repeats the frame before",
+    "repeat": "nothing was recorded for this step: it repeats the previous frame",
     "policy": "simulated: this is what the policy would have sent",
     "none": "nothing was recorded for this step",
 }

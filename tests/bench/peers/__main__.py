@@ -1,4 +1,4 @@
-"""``make bench-peers``: ctxctl beside other tools; writes ``docs/benchmarks-peers.md``."""
+"""``make bench-peers``: ctxctl compared with other tools; writes ``docs/benchmarks-peers.md``."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.bench.redacted import without_places
 from tests.bench.rows import megabytes
 
 _METHOD = """\
-# ctxctl beside other tools
+# ctxctl compared with other tools
 
 Written by `make bench-peers`; do not edit. The same captures in one run, by turns, {runs} rounds: CPU time, user and system, of the
 tool and all that it started (medians), elapsed time (medians), and the highest peak memory of one process. Each tool has a
@@ -47,7 +47,7 @@ def page(bench: Bench, versions: Mapping[str, str], missing: Mapping[str, str], 
 def _table(bench: Bench, question: str, missing: Mapping[str, str]) -> list[str]:
     if not any(f": {question}, " in name for name in bench.cases):
         return ["Not asked in this run."]
-    lines = ["| tool | capture | | CPU s | beside ctxctl | elapsed s | peak memory | runs |"]
+    lines = ["| tool | capture | | CPU s | relative to ctxctl | elapsed s | peak memory | runs |"]
     lines.append("|---|---|---|---|---|---|---|---|")
     names = ["ctxctl", *(peer.name for peer in PEERS if question in peer.asks)]
     for capture in bench.inputs:

@@ -93,8 +93,8 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "again",
     "And the next question about it?",
-    "The same 50 MB Claude Code session, unchanged, after each question was asked once. What `why` asks after "
-    f"was taken out by the first compaction. {STARTS} bare starts are half a second where one takes 13 ms.",
+    "The same 50 MB Claude Code session, unchanged, after each question was asked once. `why` asks about an item that "
+    f"the first compaction removed. {STARTS} bare starts are half a second if one takes 13 ms.",
     _add,
     _rows,
 )

@@ -39,8 +39,8 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "diff",
     "How long does the diff of two large texts take?",
-    "Source code of Python's standard library, and a log of 24 000 lines of which 300 are different; lines are changed at "
-    "random.",
+    "Source code of Python's standard library, and a log of 24 000 lines, 300 of them different. Lines "
+    "are changed at random.",
     _add,
     _rows,
 )

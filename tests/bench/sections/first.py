@@ -90,12 +90,13 @@ def _rows(bench: Bench) -> list[Row]:
 
 SECTION = Section(
     "first",
-    "How long does the first reading of something large take?",
-    "The traces are logs whose every request writes its whole context out again, about 93 items of which two "
-    "are new, with compactions: two hundredths of their bytes are texts that were not there before. The session "
-    "repeats nothing, so that counting tokens is most of the work. “Counts cached”: how many tokens its texts "
-    "have is known, all else is read anew. `wc -l` is a floor for the gigabyte alone: of 100 MB it takes less "
-    "time than loading the vocabulary, so that the trace of 100 MB is measured against what parses it.",
+    "How long does the first reading of a large capture take?",
+    "The traces are logs in which every request writes its whole context again: about 93 items, two of "
+    "them new, with compactions. Two hundredths of their bytes are texts that were not there before. The "
+    "session repeats nothing, so counting tokens is most of the work. “Counts cached”: the token counts "
+    "of its texts are known, everything else is read again. `wc -l` is a floor only for the gigabyte: for"
+    " 100 MB it takes less time than loading the vocabulary, so the 100 MB trace is compared with the "
+    "work of parsing it.",
     _add,
     _rows,
 )

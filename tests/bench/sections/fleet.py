@@ -85,8 +85,9 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "fleet",
     "And a directory of sessions?",
-    "`ctxctl cost DIR` over 240 Claude Code sessions of 44 MB together, and over 5 000 of 50 MB. CPU time is that of all "
-    "processes. The memory of all processes is looked at 50 times a second: the pages that each holds alone, and the shared ones of the process that shares most.",
+    "`ctxctl cost DIR` over 240 Claude Code sessions of 44 MB in total, and over 5 000 of 50 MB. CPU time"
+    " is that of all processes. The memory of all processes is measured 50 times a second: the pages that"
+    " each one holds alone, plus the shared pages of the process that shares most.",
     _add,
     _rows,
 )

@@ -94,9 +94,9 @@ def _rows(bench: Bench) -> list[Row]:
 
 SECTION = Section(
     "grow",
-    "And when the log has grown?",
-    "The same session, of which 98 % were read; before each run some more is appended, as a client does while it "
-    "works.",
+    "And after the log has grown?",
+    "The same session, with 98 % of it read. Before each run some more is appended, as a client does "
+    "while it works.",
     _add,
     _rows,
 )

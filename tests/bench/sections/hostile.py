@@ -64,10 +64,10 @@ def _rows(bench: Bench) -> list[Row]:
 
 SECTION = Section(
     "hostile",
-    "What do small files cost that were made to cost time?",
+    "What do small files cost that were built to cost time?",
     "Each file of `tests/scaling/hostile_files.py`, with nothing cached: CPU of the slowest of "
     + ", ".join(f"`{name}`" for name in COMMANDS)
-    + ", and the most memory of any. That their work is linear, or bounded, is counted by `make scaling`.",
+    + ", and the most memory of any. `make scaling` checks that their work is linear, or bounded.",
     _add,
     _rows,
 )

@@ -49,8 +49,9 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "import",
     "How fast is a format imported?",
-    "Real captures kept outside the repository, where there are any: every file of a format, its events made and thrown "
-    "away, as a share of the speed of one orjson pass over the same lines in the same process.",
+    "Real captures kept outside the repository, if there are any: every file of a format. Its events are "
+    "made and thrown away; the speed is given as a share of one orjson pass over the same lines in the "
+    "same process.",
     _add,
     _rows,
 )

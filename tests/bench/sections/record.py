@@ -32,7 +32,7 @@ def _recorded(bench: Bench, size: int) -> Row:
         told = f"{p99:.0f} µs p99, {p50:.0f} µs p50; bare write {bare99:.0f} and {bare50:.0f} µs; {rate:,.0f} events/s"
         return told, size != HELD_TO or p99 <= record.TARGET
 
-    target = f"≤ {record.TARGET} µs p99" if size == HELD_TO else "beside a bare `os.write`"
+    target = f"≤ {record.TARGET} µs p99" if size == HELD_TO else "compared with a bare `os.write`"
     return measured(bench, f"an event of {size:,} B: work of the calling thread", target, (name,), work)
 
 
@@ -47,7 +47,7 @@ def _relayed(bench: Bench, number: int) -> Row:
         told = f"{more:.1f} ms p99 ({p99:.1f} of {bare99:.1f} ms), {p50 - bare50:.1f} ms p50"
         return told, more <= proxy.TARGET or number > 0
 
-    target = f"≤ {proxy.TARGET:.0f} ms p99" if not number else "beside the same without it"
+    target = f"≤ {proxy.TARGET:.0f} ms p99" if not number else "compared with the same without it"
     label = f"proxy, a request of {size:,} B: added until the first byte of the answer (elapsed)"
     return measured(bench, label, target, ("proxy",), added)
 
@@ -62,8 +62,8 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "record",
     "What does recording cost the program?",
-    "Events through `Recorder`, each a new text: CPU time of the calling thread alone. The recording proxy on loopback, "
-    "between a client and a server that streams.",
+    "Events through `Recorder`, each with a new text: CPU time of the calling thread alone. The recording"
+    " proxy runs on loopback, between a client and a server that streams.",
     _add,
     _rows,
 )

@@ -48,8 +48,9 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "sessions",
     "And the list of this machine's sessions?",
-    "5 000 Claude Code sessions of a user who listed them before; two were written to since, and are live. CPU time with "
-    "the start of the interpreter. The first screen of the list is there when it says how many sessions there are.",
+    "5 000 Claude Code sessions of a user who has listed them before. Two have been written to since, and"
+    " are live. CPU time includes the start of the interpreter. The first screen counts as shown once it "
+    "says how many sessions there are.",
     _add,
     _rows,
 )

@@ -59,8 +59,8 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "start",
     "How long does a command take to start?",
-    "Commands on so little that starting is most of their work; they ran once before. The small trace is "
-    "`traces/coding-agent.jsonl`, the small session `fixtures/claude_code/session.jsonl`.",
+    "Commands on inputs so small that starting is most of their work; each ran once before. The small "
+    "trace is `traces/coding-agent.jsonl`, the small session `fixtures/claude_code/session.jsonl`.",
     _add,
     _rows,
 )

@@ -70,7 +70,7 @@ def _memory(bench: Bench, *, cached: bool) -> Row:
         return f"{peak:.0f} MB", peak <= 200
 
     how = "counts cached" if cached else "with the run that counts for the first time"
-    label = f"peak memory of any of these, {how} (a process that counts beside it is not in it)"
+    label = f"peak memory of any of these, {how} (without the separate process that counts)"
     return measured(bench, label, "≤ 200 MB", _NAMES, most)
 
 
@@ -98,9 +98,9 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "ui",
     "Does the screen answer at once?",
-    "A session of 10 000 turns over a window of 200 items; 60 key presses or fewer in a headless terminal, counting the CPU "
-    "time of the event loop's thread until nothing is under way any more. Targets are a frame at 60 a second for moving, "
-    "and what feels instant for opening.",
+    "A session of 10 000 turns over a window of 200 items. Up to 60 key presses in a headless terminal; "
+    "what counts is the CPU time of the event loop's thread until all work is done. Targets are 60 frames"
+    " per second for moving, and what feels instant for opening.",
     _add,
     _rows,
 )

@@ -30,7 +30,7 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "watch",
     "Does watching keep up?",
-    "`ctxctl watch --json` beside a program that appends at a steady rate.",
+    "`ctxctl watch --json` next to a program that appends at a steady rate.",
     _add,
     _rows,
 )

@@ -65,8 +65,9 @@ def _rows(bench: Bench) -> list[Row]:
 SECTION = Section(
     "whatif",
     "What does a what-if cost?",
-    "A session of an agent: 1 000 turns, 4 000 requests, a window that only grows, to 3 million tokens in 11 000 items. "
-    "Counts are cached; the replay as recorded is worked out anew too, not taken from the cache.",
+    "An agent's session: 1 000 turns, 4 000 requests, and a window that only grows, to 3 million tokens "
+    "in 11 000 items. Counts are cached; the replay as recorded is also computed again, not taken from "
+    "the cache.",
     _add,
     _rows,
 )

@@ -101,8 +101,8 @@ def test_what_would_keep_it_in_a_long_session_is_looked_for_when_asked(
     monkeypatch.setattr(supposing, "_AT_ONCE", 5)
     assert run(question) == 0
     told = " ".join(capfd.readouterr().out.split())
-    assert "what would keep it was not looked for" in told
-    assert "`--what-if` makes them" in told
+    assert "ctxctl did not look for what would keep it" in told
+    assert "`--what-if` runs them" in told
     assert "(simulated)" not in told
     assert run([*question, "--what-if"]) == 0
     assert capfd.readouterr().out == short

@@ -146,7 +146,7 @@ def test_the_smallest_limit_holds_what_is_not_recorded(tmp_path: Path) -> None:
     link = next(link for link in found.links if link.verdict == "limit")
     assert (link.numbers["cap"], link.numbers["absent_at"]) == (120, 119)
     assert link.text.endswith(
-        "from a limit of 120 tokens of input on (recorded: 114), of which about 100 go to what is sent and "
+        "with a limit of 120 tokens of input or more (recorded: 114), about 100 of them for what is sent and "
         "not recorded"
     )
 

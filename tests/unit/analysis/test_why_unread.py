@@ -42,7 +42,7 @@ def test_a_text_that_only_the_capture_has_is_not_denied(tmp_path: Path, ascii_on
     (link,) = why.links
     assert link.verdict == "not-understood"
     assert f"on line {line:,} (byte " in link.text
-    assert "under payload.rules.text, and its importer did not take it" in link.text
+    assert "under payload.rules.text, which ctxctl does not read" in link.text
 
 
 def test_capitals_make_no_difference_and_keys_count(tmp_path: Path) -> None:

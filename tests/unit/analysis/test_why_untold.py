@@ -46,7 +46,7 @@ def test_what_an_untold_compaction_took_in_may_be_there_or_not(inspector: Inspec
     assert not of(why, "compacted")
     told = of(why, "not-told")
     assert told[0].startswith("may have been taken out by the compaction (custom, ")
-    assert "stands for what that left of it and of 1 other item" in told[0]
+    assert "represents what that left of it and of 1 other item" in told[0]
     assert not [link for link in why.links if link.stage == "room"], "nobody knows whether it lacks room"
     assert {link.stage for link in supposed_outcomes(inspector, why).links} <= {"cost"}, (
         "no limit is said to bring it in"
@@ -56,7 +56,7 @@ def test_what_an_untold_compaction_took_in_may_be_there_or_not(inspector: Inspec
 def test_the_prompt_that_is_to_be_answered_was_sent(inspector: Inspector) -> None:
     why = explain_item(inspector, 1, "user_message-2")
     assert why.state == "untold"
-    assert of(why, "not-told")[0].startswith("went, as the prompt to be answered, into “2 of 4 messages")
+    assert of(why, "not-told")[0].startswith("is, as the prompt to be answered, part of “2 of 4 messages")
 
 
 def test_a_later_request_that_is_known_tells(inspector: Inspector) -> None:

@@ -275,6 +275,6 @@ def test_a_session_that_is_too_long_is_said_to_be(monkeypatch: pytest.MonkeyPatc
     assert (found.runs, found.bill, found.acted) == (0, None, 4)
     assert found.first_acted == (4, 4, 4)  # one request is enough to know that
     told = "\n".join(lines(found, 100))
-    assert "still over    not known: a session is too long to be taken to its end" in told
+    assert "still over    not known: a session is too long to be simulated to its end" in told
     early = hand("amplifier_contract")
     assert (early.acted, next(iter(objects(early)))["first_compaction"]) == (0, None)

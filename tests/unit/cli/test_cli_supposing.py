@@ -224,7 +224,7 @@ def test_of_sizes_that_nobody_counted_nothing_is_told_to_fit(ctxctl: Run, tmp_pa
     assert code == 0
     assert "recorded 1 request of unknown size" in told
     assert "difference not known" in told
-    assert told.count("what was sent is not known, so it cannot be told") == 2
+    assert told.count("what was sent is not known, so ctxctl cannot tell") == 2
     assert "no step is over" not in told
     assert "$0.0000" not in told
     _, out, _ = ctxctl("replay", str(path), "--compare", "--json", "--window", "20k", "--calibration", "none")

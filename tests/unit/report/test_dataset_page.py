@@ -113,7 +113,7 @@ def test_a_session_has_the_command_that_opens_it(page: str) -> None:
 
 def test_only_so_many_sessions_are_listed_and_that_is_said(tmp_path: Path) -> None:
     text = Read(page_of(tmp_path, by_chance(1), "--sessions", "3")).text
-    assert re.search(r"\d+ of 120 sessions: the dearest, and those that are named above\.", text)
+    assert re.search(r"\d+ of 120 sessions: the most expensive, and those named above\.", text)
 
 
 def test_filters_hold_for_all_of_it_and_are_said(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def _remarks(shown: Assembled, width: int) -> Parts:
     found = [f"! {text}" for text in shown.remarks]
     if not shown.joint_known:
         named = f" (“{one_line(shown.joint_name)}”)" if shown.joint_name else ""
-        found.append(f"what stands between blocks is not recorded{named}: shown as line breaks")
+        found.append(f"the text between blocks is not recorded{named}: shown as line breaks")
     return spread(
         [Piece(text, "warning" if text[0] == "!" else "muted", 9 - n) for n, text in enumerate(found)],
         [],

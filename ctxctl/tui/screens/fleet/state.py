@@ -239,7 +239,7 @@ def matter_of(row: SessionRow, order: str) -> Matter | None:
     """Where a session is opened: by what the list is sorted by; None where it cannot be told."""
     places: Places = row.places
     chosen = {
-        "cost": (places.dearest, "its dearest request"),
+        "cost": (places.dearest, "its most expensive request"),
         "misses": (places.missed, "its largest cache miss"),
         "compactions": (places.compacted, "its largest compaction"),
     }.get(order, (None, ""))

@@ -115,7 +115,7 @@ def foot(view: Arranged, session: ListedSession | None, width: int) -> list[Part
     else:
         said.append(Piece(one_line(facts.prompt or ""), "", 8))
         if session.outdated:
-            said.append(Piece("went on since it was read", "muted", 7))
+            said.append(Piece("continued since it was read", "muted", 7))
     return [[(f" {path}", "muted"), (" " * max(width - 1 - cells(path), 0), "")], spread(said, [], width)]
 
 

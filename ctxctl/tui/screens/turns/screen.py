@@ -195,7 +195,7 @@ class TurnsScreen(Board[None]):
         self._item.forget()
         self._whatif = Memory()
         self.apply(moves.anew(self.state, name))
-        said = [why, "what was open was of the session as it was before, and is closed" if closed else ""]
+        said = [why, "the open views of the replaced session were closed" if closed else ""]
         if any(said):
             self.app.notify(shown("; ".join(word for word in said if word)), markup=False)
 

@@ -276,8 +276,8 @@ def _nothing_found(trace: Trace) -> Sequence[Note]:
         return [Note("no request to a model so far: turns are listed as they are written")]
     said = [Note("no request to a model was found in this file", warning=True)]
     if trace.problems:
-        said.append(Note(f":problems tells what could not be read ({plural(trace.problems, 'problem')})"))
-    said.append(Note(":about tells what captures of this format record"))
+        said.append(Note(f":problems lists what could not be read ({plural(trace.problems, 'problem')})"))
+    said.append(Note(":about says what captures of this format record"))
     if trace.places:
         said.append(Note(f"such captures come from: {'; '.join(trace.places)}"))
     return said

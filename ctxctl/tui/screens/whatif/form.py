@@ -22,12 +22,12 @@ LABELS: Final = {
 _LEAST: Final = {"window": 1, "reserve": 0, "max_input": 1}
 
 HELP: Final = {
-    "model": "a model's name: its encoding is counted with; its window is not known here",
+    "model": "a model's name: tokens are counted with its encoding; its window is not known here",
     "window": "the model's window in tokens: 128000, 128k, 1m",
     "policy": "←/→: what decides what is sent",
     "reserve": "tokens of the window kept for the answer",
     "encoding": "←/→: what tokens are counted with",
-    "max_input": "a limit on the prompt by itself",
+    "max_input": "a separate limit on the prompt",
 }
 """What a field takes, in a phrase."""
 
@@ -109,7 +109,7 @@ def typed(form: Form, text: str) -> Form:
     order = (*field.choices[at + 1 :], *field.choices[: at + 1])
     found = next((c for c in order if c.lower().startswith(text.strip().lower())), None)
     if found is None:
-        return refused(form, field.name, f"none begins with {text!r}: ←/→ goes through what there is")
+        return refused(form, field.name, f"none begins with {text!r}: ←/→ steps through the choices")
     return _changed(form, Line.of(found))
 
 

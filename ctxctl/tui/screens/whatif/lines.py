@@ -159,7 +159,7 @@ def summary(view: View, width: int, height: int) -> list[Parts]:
 def _invitation(width: int) -> list[Parts]:
     said = (
         "Suppose another window, reserve, limit on input, model, encoding or policy, and press ⏎: the session"
-        " is replayed under it beside the recorded one. What is left empty is as recorded."
+        " is replayed with it and shown next to the recorded one. Empty fields are as recorded."
     )
     return [laid_out([Column("   " + line, "hint")], width) for line in wrap(said, max(width - 6, 10))]
 
@@ -220,10 +220,10 @@ def _verdict(view: View, *, simulated: bool, brief: bool) -> tuple[str, str]:
     if first is None:
         if not totals.is_known(simulated=simulated):
             said = "what was sent is not known"
-            return said if brief else f"{said}, so it cannot be told what fits", "warning"
+            return said if brief else f"{said}, so ctxctl cannot tell what fits", "warning"
         if totals.unknown == totals.steps:
             return (
-                "no limit known" if brief else "no limit is known, so it cannot be told what fits",
+                "no limit known" if brief else "no limit is known, so ctxctl cannot tell what fits",
                 "warning",
             )
         unknown = f", {number(totals.unknown)} unknown" if totals.unknown else ""
