@@ -100,9 +100,9 @@ def toured(log: str) -> None:
         note(depth=len(self.screen_stack) - 2)
         return pop(self)
 
-    def palette(self: Any, ids: Any, *more: Any, **named: Any) -> None:
+    def palette(self: Any, ids: Any, *more: Any, turns: bool) -> None:
         note(ids=list(ids))
-        made(self, ids, *more, **named)
+        made(self, ids, *more, turns=turns)
 
     def rendered(self: Any, console: Any) -> str:
         for segment in self:
