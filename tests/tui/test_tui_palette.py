@@ -186,12 +186,12 @@ async def test_hostile_lines_and_small_terminals(size: tuple[int, int]) -> None:
         assert not session.app.fault
 
 
-async def test_help_shows_the_screen_in_front_first_and_is_not_opened_twice() -> None:
+async def test_help_shows_the_screen_in_front_first_and_its_key_closes_it() -> None:
     async with running(made(notes())) as session:
         await session.press("s", "question_mark")
         assert session.text.splitlines()[1].strip("│┃ ").startswith("Full-screen texts")
         await session.press("question_mark")
-        assert sum(isinstance(screen, Help) for screen in session.app.screen_stack) == 1
+        assert sum(isinstance(screen, Help) for screen in session.app.screen_stack) == 0
         assert in_force(session.app.screen)["reader.back"] is session.app.screen
 
 

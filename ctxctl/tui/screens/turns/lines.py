@@ -481,8 +481,7 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     style = f"heading-{group.status}" if group.status else "muted" if group.key in NONE.values() else "strong"
     amounts = _change_amounts(group.in_window, group.new, group.freed, group.saved, group.stale, widths.brief)
     if group.uncounted:  # what nobody counted is not nothing
-        least = NOT_KNOWN if not group.in_window else f"{AT_LEAST}{amounts.window}"
-        amounts = amounts._replace(window=least)
+        amounts = amounts._replace(window=f"{AT_LEAST}{amounts.window}" if group.in_window else NOT_KNOWN)
     return _table_line(table, [Column(name, style), *blank], amounts, "", width, "strong")
 
 
