@@ -169,7 +169,7 @@ async def test_actx_ar_asm_001_blocks_lead_back_to_items_and_sources(tmp_path: P
         frame["step"]["stages"]["injection"]["assembly_id"]
         == frame["step"]["stages"]["assembly"]["assembly_id"]
     )
-    says(ctxctl("show", path, env={"COLUMNS": "200"}).out, "excerpt", "handbook", "assembly id a1")
+    says(ctxctl("show", path, "--ids", env={"COLUMNS": "200"}).out, "excerpt", "handbook", "assembly id a1")
     says(await screens(path, "enter", "enter"), "handbook", "Opening hours are nine to five.")
 
 

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SERVER = r"""
 import json, os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # it ends by the signal, whatever it is doing
 out = open(1, "w", closefd=False)  # sys.stdout drops what a pipe did not take where PYTHONUNBUFFERED is set
 print("a banner that is no JSON", file=out, flush=True)
 sys.stderr.write("a note of the server\n"); sys.stderr.flush()
