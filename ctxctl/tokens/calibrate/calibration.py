@@ -114,7 +114,11 @@ class Calibration(msgspec.Struct, frozen=True):
         if model is None or not self.fits or resolve_encoding(model).known:
             return None
         name, ranks = family(model), RANKS_OF[encoding]
-        return next((f for f in self.fits if f.model == name and RANKS_OF.get(f.encoding) == ranks), None)
+        names = [name]
+        if name.startswith("claude-"):
+            names.append(name.replace(".", "-"))  # Copilot writes claude-opus-4.6
+        fits = {f.model: f for f in self.fits if RANKS_OF.get(f.encoding) == ranks}
+        return next((fits[one] for one in names if one in fits), None)
 
     def with_fits(self, fits: Iterable[Fit]) -> Calibration:
         """This one with other fits in place of its own for the same models."""

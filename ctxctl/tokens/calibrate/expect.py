@@ -129,7 +129,7 @@ def model_weights(calibration: Calibration | None, model: str | None, encoding: 
     spread, blind = fit.spread or common.estimate, fit.blind_item
     if fit.blinds < ENOUGH:
         spread, blind = ErrorSpread(spread.request, spread.moved, common.estimate.blind), 0.0
-    how = f"fitted to {fit.sessions:,} sessions of {name}"
+    how = f"fitted to {fit.sessions:,} sessions of {fit.model}"
     if basis == KIN:
         spread = ErrorSpread(*(round(wider * x, 4) for x in (spread.request, spread.moved, spread.blind)))
         how = f"{name} has no fit of its own; uses that of {fit.model}, the nearest in its family"

@@ -72,8 +72,6 @@ def family(model: str) -> str:
     model = model[:_LONGEST]
     name = model.strip().lower().rsplit("/", 1)[-1]
     name = _DATED.sub("", _REGION.sub("", name))
-    if name.startswith("claude-"):  # Copilot writes claude-opus-4.6
-        name = name.replace(".", "-")
     return name[:80] or model.strip().lower()[:80]
 
 

@@ -25,6 +25,7 @@ from ctxctl.tokens.calibrate.expect import model_weights
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, vector_sum, weighed_tokens
 from ctxctl.tokens.calibrate.fit import fit, levels, median, overall
 from ctxctl.tokens.calibrate.points import BlindRequest, Lane, Point, Row, family, plausible, rows_of
+from ctxctl.tokens.calibrate.shipped import shipped_calibration
 
 MODEL = "claude-imagined-9"
 TRUE = (1.3, 1.1, 1.15, 1.05, 1.6, 1.2, 12.0, 5.0, 45.0, 20.0, 9.0, 3.0)
@@ -343,7 +344,6 @@ def test_a_bill_above_a_share_of_what_was_counted_may_be_one() -> None:
         ("anthropic/claude-3-haiku-20240307⚡", "claude-3-haiku"),
         ("publishers/google/models/gemini-2.5-flash", "gemini-2.5-flash"),
         ("Claude-Opus-4-5@20251101", "claude-opus-4-5"),
-        ("claude-opus-4.6", "claude-opus-4-6"),
     ],
 )
 def test_one_tokenizer_has_one_name(name: str, same: str) -> None:
@@ -389,3 +389,11 @@ def test_a_hostile_name_of_a_model_is_cut_short() -> None:
     assert len(family("a" + "-v1:1" * 100_000 + "!")) <= 80
     assert family("/" * 500) == "/" * 80
     assert family("⚡") == "⚡"
+
+
+def test_copilots_name_of_a_claude_model_has_that_models_fit() -> None:
+    shipped = shipped_calibration()
+    own = shipped.of("claude-opus-4-6", "o200k_base")
+    assert own is not None
+    assert shipped.of("claude-opus-4.6", "o200k_base") == own
+    assert "sessions of claude-opus-4-6" in model_weights(shipped, "claude-opus-4.6", "o200k_base").how
