@@ -154,6 +154,7 @@ for name, works in (("many", [sound, ends, sound, ends, sound]), ("behind", behi
 """
 
 
+@pytest.mark.slow
 def test_what_no_command_may_do_is_noticed(tmp_path: Path) -> None:
     done = _python("-c", CHILD, str(tmp_path))
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())

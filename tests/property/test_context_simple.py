@@ -24,6 +24,7 @@ LOGS = sorted(KEPT.glob("*-events.jsonl.gz"), key=lambda path: int(path.name.par
 RECORDINGS = sorted(KEPT.glob("*-recorded.jsonl.gz"))
 
 
+@pytest.mark.slow
 def test_what_the_original_code_made_of_random_histories() -> None:
     lines = DIGESTS.read_text(encoding="utf-8").splitlines()
     recorded = [line for line in lines if not line.startswith("#")]

@@ -84,6 +84,7 @@ def test_what_is_there_already_is_told_as_replay_tells_it(tmp_path: Path, data: 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [DEMO, CAPTURE], ids=["demo", "claude-code"])
 def test_what_comes_in_pieces_ends_as_replay_tells_the_whole(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "run.jsonl"
@@ -235,6 +236,7 @@ def test_a_reader_that_goes_away_ends_it_quietly_though_nothing_is_written(tmp_p
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.slow
 def test_the_newest_session_of_a_directory_is_followed_and_a_newer_one_too(tmp_path: Path) -> None:
     old, new = tmp_path / "a" / "old.jsonl", tmp_path / "b" / "new.jsonl"
     for path in (old, new):
@@ -254,6 +256,7 @@ def test_the_newest_session_of_a_directory_is_followed_and_a_newer_one_too(tmp_p
     assert printed.read_bytes() == b"".join(expected)
 
 
+@pytest.mark.slow
 def test_pinned_it_stays(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_bytes(WINDOW)
     with watching(str(tmp_path), "--json", "--idle", "4", "--pin") as process:

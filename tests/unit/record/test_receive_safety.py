@@ -216,6 +216,7 @@ def test_nothing_goes_through_a_link_and_the_descriptors_go_with_the_receiver(tm
         assert len(os.listdir("/proc/self/fd")) <= before + 2
 
 
+@pytest.mark.slow
 def test_a_thousand_programs_send_at_once(tmp_path: Path) -> None:
     count = 1000
     mine = resource.getrlimit(resource.RLIMIT_NOFILE)

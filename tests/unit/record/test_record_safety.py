@@ -175,6 +175,7 @@ print(*first, recorder.written, recorder.dropped)
 """
 
 
+@pytest.mark.slow
 def test_what_a_full_disk_refuses_is_counted_and_the_trace_says_so(path: Path) -> None:
     done = child(FULL, str(path), "20000", "wait")
     before, refused, written, dropped = map(int, done.stdout.split())

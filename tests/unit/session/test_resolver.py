@@ -20,6 +20,7 @@ NOTES = str(TRACES / "notes-assistant.jsonl")
 RETRIEVAL = str(TRACES / "retrieval-agent.jsonl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", ["coding-agent", "notes-assistant", "retrieval-agent"])
 def test_every_door_finds_the_same(trace: str) -> None:
     with Inspector.open(TRACES / f"{trace}.jsonl") as inspector:
