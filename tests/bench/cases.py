@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.bench.load import Load
 from tests.bench.measure import Sample, middle, run
 
 SETTLED = 2.5
@@ -98,6 +99,8 @@ class Bench:
         self.cases: dict[str, Case] = {}
         self.inputs: dict[str, int] = {}
         """Bytes of the files and folders that are read, by name."""
+        self.loads: dict[str, Load] = {}
+        """What they hold, by name."""
         self.broken: dict[str, str] = {}
         """Why a section could not be set up, by its name."""
         self._before: list[Callable[[], object]] = []

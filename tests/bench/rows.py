@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.bench.cases import Bench
+from tests.bench.load import START
 
 MB = 1_000_000
 
@@ -49,22 +50,30 @@ def ratio(bench: Bench, label: str, case: str, floor: str, limit: float, unit: s
     return measured(bench, label, f"≤ {limit:g} × {unit}", (case, floor), value)
 
 
-def reading_floor(bench: Bench, orjson: str, tiktoken: str) -> float:
-    """CPU seconds of parsing every line and counting every content once, without two interpreter starts."""
-    cases = bench.cases
-    return cases[orjson].cpu + cases[tiktoken].cpu - 2 * cases["pass"].cpu
+def against_work(bench: Bench, label: str, case: str, of: str, *floors: str) -> Row:
+    """CPU time of a reading against what its capture makes Python do, beside the floors that it is given.
 
-
-def against_reading(bench: Bench, label: str, case: str, orjson: str, tiktoken: str, limit: float) -> Row:
-    """CPU time of a case against `reading_floor`."""
+    `of`: the input, as in `Bench.loads`.  `floors`: cases; of each a bare start is taken off.
+    """
+    load = bench.loads.get(of)
 
     def value() -> tuple[str, bool]:
-        times = bench.cases[case].cpu / reading_floor(bench, orjson, tiktoken)
-        return f"{times:.2f} ×", times <= limit
+        assert load is not None
+        start, spent = bench.cases["pass"].cpu, bench.cases[case].cpu
+        floor = sum(bench.cases[name].cpu - start for name in floors)
+        rest = spent - floor - START * start
+        reached = f"{spent:.2f} s"
+        if floor:
+            reached += f", {spent / floor:.2f} × the floor"
+        one, number = ("request", load.requests) if load.requests else ("event", load.events)
+        reached += f"; {1e3 * rest / number:.3g} ms a{'n' * (one == 'event')} {one}"
+        return reached, rest <= load.starts() * start
 
-    return measured(
-        bench, label, f"≤ {limit:g} × (orjson + tiktoken)", (case, orjson, tiktoken, "pass"), value
-    )
+    floor = " + ".join(name.partition(",")[0].partition(" ")[0] for name in floors)
+    if load is None:
+        return absent(bench, label, f"≤ {floor}", case)
+    target = f"≤ {f'{floor} + ' if floor else ''}{load.words()}"
+    return measured(bench, label, target, (case, "pass", *floors), value)
 
 
 def megabytes(size: float) -> str:

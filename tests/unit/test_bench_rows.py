@@ -8,8 +8,9 @@ import pytest
 
 from tests.bench import generate, report
 from tests.bench.cases import Bench, Case, forget_all_but_counts
+from tests.bench.load import Load, of_sessions, of_trace
 from tests.bench.measure import Sample
-from tests.bench.rows import Row, absent, against_reading, measured, ratio
+from tests.bench.rows import Row, absent, against_work, measured, ratio
 from tests.bench.section import Section
 from tests.bench.sections import again, fleet, grow, importers, whatif
 from tests.bench.sections.registry import SECTIONS, chosen
@@ -37,13 +38,33 @@ def test_a_ratio_is_of_medians(bench: Bench) -> None:
     assert ratio(bench, "a", "slow", "floor", 2.9, "b").met is False
 
 
-def test_reading_is_measured_without_the_floors_starts(bench: Bench) -> None:
+def test_a_reading_may_take_its_floors_and_a_share_of_a_start_for_each_request(bench: Bench) -> None:
     ran(bench, "pass", 0.1)
-    ran(bench, "parse", 1.1)
-    ran(bench, "count", 2.1)
-    ran(bench, "all", 6.0)
-    row = against_reading(bench, "a", "all", "parse", "count", 2)
-    assert (row.reached, row.met) == ("2.00 ×", True)
+    ran(bench, "parse, x", 1.1)
+    ran(bench, "count, x", 2.1)
+    ran(bench, "all", 6.2)
+    bench.loads["x"] = Load(requests=288)  # 18 starts; with 12 of the command itself and the floor 6.0
+    row = against_work(bench, "a", "all", "x", "parse, x", "count, x")
+    assert row.target == "≤ parse + count + 12 bare starts, and 1/16 a request"
+    assert (row.reached, row.met) == ("6.20 s, 2.07 × the floor; 6.94 ms a request", False)
+    bench.loads["x"] = Load(requests=288, sessions=8)
+    assert against_work(bench, "a", "all", "x", "parse, x", "count, x").met is True
+    bench.loads["x"] = Load(events=2000)
+    assert (
+        against_work(bench, "a", "all", "x", "parse, x").reached == "6.20 s, 6.20 × the floor; 2 ms an event"
+    )
+
+
+def test_what_a_capture_holds_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"".join(generate.transcript(30_000, 1)))
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+    answers = sum(b'"role":"assistant"' in line for line in lines)
+    assert of_sessions(tmp_path / "a.jsonl") == Load(requests=answers)
+    assert of_sessions(tmp_path) == Load(requests=answers, sessions=1)
+    (tmp_path / "b.jsonl").write_bytes(b"".join(generate.repeating(300_000)))
+    found = of_trace(tmp_path / "b.jsonl")
+    assert found.events == (tmp_path / "b.jsonl").read_bytes().count(b"\n")
+    assert 0 < found.requests < found.events / 20
 
 
 def test_a_row_says_why_it_has_no_number(bench: Bench) -> None:

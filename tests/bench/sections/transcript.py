@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.bench import generate
+from tests.bench import generate, load
 from tests.bench.cases import Bench, probe
 
+SESSION = "50 MB session"
 ORJSON = "orjson, 50 MB session"
 TIKTOKEN = "tiktoken, 50 MB session"
 FIRST = "replay, 50 MB session, first"
@@ -15,7 +16,8 @@ FIRST = "replay, 50 MB session, first"
 def add_floors(bench: Bench) -> Path:
     """The session, one orjson pass over it, and tiktoken over its contents; returns the file."""
     path = generate.transcript_50mb()
-    bench.add_input("50 MB session", path)
+    bench.add_input(SESSION, path)
+    bench.loads[SESSION] = load.of_sessions(path)
     bench.add_probe(ORJSON, "orjson", str(path))
     bench.add_probe(TIKTOKEN, "tiktoken", str(unique_contents(bench, path)))
     return path
