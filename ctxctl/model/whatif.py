@@ -43,10 +43,10 @@ class Limits(msgspec.Struct, frozen=True):
 
         A reserve alone limits nothing.
         """
-        caps = [] if self.window is None else [max(0, self.window - (self.reserve or 0))]
-        if self.max_input is not None:
-            caps.append(self.max_input)
-        return min(caps) if caps else None
+        if self.window is None:
+            return self.max_input
+        left = max(0, self.window - (self.reserve or 0))
+        return left if self.max_input is None else min(left, self.max_input)
 
     def over(self, recorded: Limits) -> Limits:
         """These limits, and where one is None the recorded one."""

@@ -6,7 +6,7 @@ or an item redacted shapes no frame by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -169,9 +169,12 @@ class AnnotationState:
         return p if state is None else redacted(p, state, self._instead.get(p.item))
 
     def of_step(
-        self, compactions: Iterable[Compaction], book: ItemTable, assembly: Assembly | None
+        self, compactions: Sequence[Compaction], book: ItemTable, assembly: Assembly | None
     ) -> Annotations:
         """The annotations of the step as a value for views."""
+        origin = None if assembly is None else _origin(assembly)
+        if not (compactions or self.missing or self.redactions or self.envelopes or self._raw):
+            return Annotations(ids=self.ids, origin=origin)
         return Annotations(
             ids=self.ids,
             missing=tuple(_missing(m) for m in self.missing.values()),
@@ -181,7 +184,7 @@ class AnnotationState:
                 Bound(e.context_id, e.scope, e.lifecycle, e.refs) for e in self.envelopes.values()
             ),
             withheld=self.withheld if self._raw else frozenset(),
-            origin=None if assembly is None else _origin(assembly),
+            origin=origin,
         )
 
 
@@ -189,6 +192,8 @@ def _origin(assembly: Assembly) -> Origin | None:
     """What set the thread off, from the marks that importers put on its first assembly."""
     marks = assembly.metadata.get("ctxctl")
     if not isinstance(marks, dict):
+        return None
+    if "parent_thread" not in marks and "parent_tool_call" not in marks:
         return None
     names = ("parent_thread", "parent_tool_call", "agent_type")
     texts = [value if isinstance(value := marks.get(name), str) else None for name in names]

@@ -442,7 +442,7 @@ def _flags(
         flags.append("still_over_budget")
     elif is_over(thread, sealed, window):
         flags.append("over_budget")
-    if any(is_open(gap) for gap in annotations.missing):
+    if annotations.missing and any(is_open(gap) for gap in annotations.missing):
         flags.append("missing_context")
     if annotations.redactions:
         flags.append("redacted")

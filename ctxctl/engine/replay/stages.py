@@ -205,7 +205,7 @@ def segments_of(frame: FrameState, window: Window) -> dict[str, int]:
 def _window(sealed: SealedStep, segments: dict[str, int]) -> StageView:
     order: list[str] = [name for name in SEGMENTS if name in segments]
     order += [name for name in segments if name not in SEGMENTS]
-    recorded = any(b.segments for b in sealed.facts.budgets) and sealed.basis == "assembly"
+    recorded = bool([b for b in sealed.facts.budgets if b.segments]) and sealed.basis == "assembly"
     return _view(recorded, {"segments": {name: segments[name] for name in order}})
 
 
@@ -232,7 +232,9 @@ def _provenance(assembly: Assembly) -> str | None:
     marks = assembly.metadata.get("ctxctl")
     if not isinstance(marks, dict):
         return None
-    return next((name for name in ("simulated", "derived") if marks.get(name) is True), None)
+    if marks.get("simulated") is True:
+        return "simulated"
+    return "derived" if marks.get("derived") is True else None
 
 
 def _injection(sealed: SealedStep) -> StageView:
@@ -240,7 +242,7 @@ def _injection(sealed: SealedStep) -> StageView:
     others = list(sealed.facts.elsewhere) or None
     if not injections:
         return _NOTHING if others is None else StageView("not_recorded", {"other_targets": others})
-    points = list(dict.fromkeys(i.injection_point for i in injections if i.injection_point))
+    points = list(dict.fromkeys([i.injection_point for i in injections if i.injection_point]))
     return _view(
         True,
         {
@@ -274,13 +276,15 @@ def _evidence(
     altered: bool,
 ) -> StageView:
     failures, retried = thread.failures, thread.retried
-    failed = {
-        "failed": _error(failures),
-        "failures": len(failures) if len(failures) > 1 else None,
-        "status": failures[-1].status if failures else None,
-        "retried": len(retried) or None,
-        "retried_after": _error(retried),
-    }
+    failed: dict[str, Any] = {}
+    if failures or retried:
+        failed = {
+            "failed": _error(failures),
+            "failures": len(failures) if len(failures) > 1 else None,
+            "status": failures[-1].status if failures else None,
+            "retried": len(retried) or None,
+            "retried_after": _error(retried),
+        }
     if usage is None:
         return _view(True, failed) if failures or retried else _NOTHING
     reported = usage.input_tokens

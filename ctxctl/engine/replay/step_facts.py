@@ -182,6 +182,8 @@ class FactsReading:
 
     def truncated(self) -> frozenset[str]:
         """Items that budget records cut to fit."""
+        if not self.facts.budgets:
+            return frozenset()
         return frozenset(
             self._book.item_of(record.ref)
             for budget in self.facts.budgets
@@ -191,6 +193,8 @@ class FactsReading:
 
     def cut_to(self) -> dict[str, int]:
         """Items that budget records cut to fit, with what is left of each in the budget's own count."""
+        if not self.facts.budgets:
+            return {}
         return {
             self._book.item_of(record.ref): record.tokens
             for budget in self.facts.budgets

@@ -433,6 +433,8 @@ class ThreadState(ThreadData):
 
     def _saved(self, reading: FactsReading) -> tuple[int | None, int]:
         """Tokens of the items recorded as skipped at this step, and their number."""
+        if self.facts.selection is None and self.sent is None and self.mode and self.mode.mode == "window":
+            return None, 0
         skipped = {self.book.item_of(r.ref) for r in reading.unchanged()}
         if self.sent is not None:
             skipped = set(self.sent.skipped)

@@ -97,6 +97,8 @@ def input_is_sound(found: tuple[Doubt, ...]) -> bool:
     the whole bill was repeated, input, cache figures and output, though the window changed (then the output
     is doubted as `repeated`, too).  An input that alone is the same again stays what is reported.
     """
+    if not found:
+        return True
     parts = {doubt.part: doubt.why for doubt in found}
     return parts.get("input") in (None, "repeated") and parts.get("output") != "repeated"
 
