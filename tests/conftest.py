@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from itertools import count
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,6 @@ MACHINE = dict(os.environ)
 GARBAGE = (100_000, 20, 50)
 """The thresholds of a `ctxctl` process (`ctxctl.__main__`)."""
 
-_NUMBERS = count()
 
 OTHERS_TIME = ("acceptance", "faults", "tui", "unit/fleet", "unit/record", "unit/session")
 """Folders whose tests wait for processes, terminals and threads.
@@ -48,6 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
     timing.pytest_configure(config)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect tests, not garbage: there is next to none of it, and ever more to look through."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_report_header() -> str:
     """Say in the run's header whether the corpus tests run."""
     return f"corpus: {os.environ.get('CTXCTL_CORPUS') or 'none, ' + NEED_CORPUS}"
@@ -58,10 +67,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what uses the corpus, so that ``-m corpus`` finds it, and skip it where there is none."""
     # The environments of tests/frameworks are without it.
     again = config.pluginmanager.hasplugin("rerunfailures")
+
+    @cache
+    def of_file(path: Path) -> tuple[bool, bool]:
+        waits = any(path.is_relative_to(ROOT / "tests" / folder) for folder in OTHERS_TIME)
+        return again and waits, "corpus" in path.parts
+
     for item in items:
-        if again and any(item.path.is_relative_to(ROOT / "tests" / folder) for folder in OTHERS_TIME):
+        flaky, corpus = of_file(item.path)
+        if flaky:
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if "corpus" in getattr(item, "fixturenames", ()) or "corpus" in item.path.parts:
+        if corpus or "corpus" in getattr(item, "fixturenames", ()):
             item.add_marker("corpus")
         if item.get_closest_marker("corpus") and not os.environ.get("CTXCTL_CORPUS"):
             item.add_marker(pytest.mark.skip(reason=NEED_CORPUS))
@@ -69,13 +85,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+class Machines:
+    """Homes of tests: each test has one of its own, empty, at a path that no other test had."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._homes = 0
+        self._mode = 0
+
+    def home(self) -> Path:
+        """Make the next one.
+
+        Most tests leave theirs as it was made; that is moved then: to make a folder, and to remove it in the
+        end, takes a hundred times as long.
+        """
+        last, new = (self.folder / str(number) for number in (self._homes, self._homes + 1))
+        self._homes += 1
+        if self._homes > 1 and last.lstat().st_mode == self._mode and not os.listdir(last):
+            last.rename(new)
+        else:
+            new.mkdir()
+            self._mode = new.lstat().st_mode
+        return new
+
+
 @pytest.fixture(scope="session")
-def _machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("machines")
+def _machines(tmp_path_factory: pytest.TempPathFactory) -> Machines:
+    return Machines(tmp_path_factory.mktemp("machines"))
 
 
 @pytest.fixture(autouse=True)
-def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_machine(_machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("CTXCTL_") and name not in {"CTXCTL_CORPUS", "CTXCTL_UPDATE_GOLDENS"}:
             monkeypatch.delenv(name)
@@ -83,8 +123,7 @@ def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     # A test of the search for settings unsets it.
     monkeypatch.setenv("CTXCTL_CONFIG", "off")
-    home = _machines / str(next(_NUMBERS))
-    home.mkdir()
+    home = _machines.home()
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(home / "cache" / "ctxctl"))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME"):
         monkeypatch.setenv(name, str(home if name == "HOME" else home / name.lower()))
@@ -96,9 +135,9 @@ def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def one_cache(_own_machine: None, _machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def one_cache(_own_machine: None, _machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all processes of a test count into one cache: loading an encoding takes longer than the rest."""
-    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines / "cache" / "ctxctl"))
+    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines.folder / "cache" / "ctxctl"))
 
 
 @pytest.fixture(autouse=True, scope="session")

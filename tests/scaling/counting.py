@@ -217,7 +217,7 @@ def _compiler() -> bytes:
 
 
 def _compiled_of(name: str, path: str, source: bytes) -> bytes:
-    """All that the code of a module depends on; lines of counters are by module, so its name belongs to it."""
+    """A digest of all that the code of a module depends on: counters are by module, so its name is of it."""
     return sha256(b"\0".join((_compiler(), name.encode(), path.encode(), source))).digest()
 
 
