@@ -19,7 +19,7 @@ MACHINE = dict(os.environ)
 """The environment as the test run found it, for the few tests that need the real one (a package registry)."""
 
 GARBAGE = (500_000, 20, 50)
-"""Thresholds of garbage collection: five times as rare as in a `ctxctl` process, as a test leaves less."""
+"""Thresholds of garbage collection: five times those of a `ctxctl` process, of which tests leave more."""
 
 
 OTHERS_TIME = ("acceptance", "faults", "tui", "unit/fleet", "unit/record", "unit/session")
