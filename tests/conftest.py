@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests import timing
+from tests.homes import Homes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,8 +20,7 @@ MACHINE = dict(os.environ)
 """The environment as the test run found it, for the few tests that need the real one (a package registry)."""
 
 GARBAGE = (500_000, 20, 50)
-"""Thresholds of garbage collection: five times those of a `ctxctl` process, of which tests leave more."""
-
+"""Thresholds of garbage collection, five times those of a `ctxctl` process, as it took much of a run."""
 
 OTHERS_TIME = ("acceptance", "faults", "tui", "unit/fleet", "unit/record", "unit/session")
 """Folders whose tests wait for processes, terminals and threads.
@@ -85,37 +85,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-class Machines:
-    """Homes of tests: each test has one of its own, empty, at a path that no other test had."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._homes = 0
-        self._mode = 0
-
-    def home(self) -> Path:
-        """Make the next one.
-
-        Most tests leave theirs as it was made; that is moved then: to make a folder, and to remove it in the
-        end, takes a hundred times as long.
-        """
-        last, new = (self.folder / str(number) for number in (self._homes, self._homes + 1))
-        self._homes += 1
-        if self._homes > 1 and last.lstat().st_mode == self._mode and not os.listdir(last):
-            last.rename(new)
-        else:
-            new.mkdir()
-            self._mode = new.lstat().st_mode
-        return new
-
-
 @pytest.fixture(scope="session")
-def _machines(tmp_path_factory: pytest.TempPathFactory) -> Machines:
-    return Machines(tmp_path_factory.mktemp("machines"))
+def _machines(tmp_path_factory: pytest.TempPathFactory) -> Homes:
+    return Homes(tmp_path_factory.mktemp("machines"))
 
 
 @pytest.fixture(autouse=True)
-def _own_machine(_machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_machine(_machines: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("CTXCTL_") and name not in {"CTXCTL_CORPUS", "CTXCTL_UPDATE_GOLDENS"}:
             monkeypatch.delenv(name)
@@ -135,7 +111,7 @@ def _own_machine(_machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def one_cache(_own_machine: None, _machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+def one_cache(_own_machine: None, _machines: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all processes of a test count into one cache: loading an encoding takes longer than the rest."""
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines.folder / "cache" / "ctxctl"))
 

@@ -21,7 +21,7 @@ def ask(
 ) -> Iterator[Callable[[list[str], str, int], dict[str, Any]]]:
     """Run a command on a dimension of a size, under counters."""
     # Kept from run to run: compiling with counters takes longer than all else of the start.
-    keeper = pytestconfig.cache
+    keeper = getattr(pytestconfig, "cache", None)
     compiled = keeper.mkdir("counted") if keeper is not None else tmp_path_factory.mktemp("counted")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("CTXCTL_", "XDG_"))},
