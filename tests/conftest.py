@@ -5,23 +5,22 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
-from itertools import count
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests import timing
+from tests.homes import Homes
 
 ROOT = Path(__file__).resolve().parent.parent
 
 MACHINE = dict(os.environ)
 """The environment as the test run found it, for the few tests that need the real one (a package registry)."""
 
-GARBAGE = (100_000, 20, 50)
-"""The thresholds of a `ctxctl` process (`ctxctl.__main__`)."""
-
-_NUMBERS = count()
+GARBAGE = (500_000, 20, 50)
+"""Thresholds of garbage collection, five times those of a `ctxctl` process, as it took much of a run."""
 
 OTHERS_TIME = ("acceptance", "faults", "tui", "unit/fleet", "unit/record", "unit/session")
 """Folders whose tests wait for processes, terminals and threads.
@@ -48,6 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
     timing.pytest_configure(config)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect tests, not garbage: there is next to none of it, and ever more to look through."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_report_header() -> str:
     """Say in the run's header whether the corpus tests run."""
     return f"corpus: {os.environ.get('CTXCTL_CORPUS') or 'none, ' + NEED_CORPUS}"
@@ -58,10 +67,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what uses the corpus, so that ``-m corpus`` finds it, and skip it where there is none."""
     # The environments of tests/frameworks are without it.
     again = config.pluginmanager.hasplugin("rerunfailures")
+
+    @cache
+    def of_file(path: Path) -> tuple[bool, bool]:
+        waits = any(path.is_relative_to(ROOT / "tests" / folder) for folder in OTHERS_TIME)
+        return again and waits, "corpus" in path.parts
+
     for item in items:
-        if again and any(item.path.is_relative_to(ROOT / "tests" / folder) for folder in OTHERS_TIME):
+        flaky, corpus = of_file(item.path)
+        if flaky:
             item.add_marker(pytest.mark.flaky(reruns=1))
-        if "corpus" in getattr(item, "fixturenames", ()) or "corpus" in item.path.parts:
+        if corpus or "corpus" in getattr(item, "fixturenames", ()):
             item.add_marker("corpus")
         if item.get_closest_marker("corpus") and not os.environ.get("CTXCTL_CORPUS"):
             item.add_marker(pytest.mark.skip(reason=NEED_CORPUS))
@@ -70,12 +86,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def _machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("machines")
+def _machines(tmp_path_factory: pytest.TempPathFactory) -> Homes:
+    return Homes(tmp_path_factory.mktemp("machines"))
 
 
 @pytest.fixture(autouse=True)
-def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_machine(_machines: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.startswith("CTXCTL_") and name not in {"CTXCTL_CORPUS", "CTXCTL_UPDATE_GOLDENS"}:
             monkeypatch.delenv(name)
@@ -83,8 +99,7 @@ def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     # A test of the search for settings unsets it.
     monkeypatch.setenv("CTXCTL_CONFIG", "off")
-    home = _machines / str(next(_NUMBERS))
-    home.mkdir()
+    home = _machines.home()
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(home / "cache" / "ctxctl"))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME"):
         monkeypatch.setenv(name, str(home if name == "HOME" else home / name.lower()))
@@ -96,9 +111,9 @@ def _own_machine(_machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def one_cache(_own_machine: None, _machines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def one_cache(_own_machine: None, _machines: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all processes of a test count into one cache: loading an encoding takes longer than the rest."""
-    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines / "cache" / "ctxctl"))
+    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(_machines.folder / "cache" / "ctxctl"))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -117,7 +132,7 @@ def _heap() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _thresholds() -> None:
-    """Collect as rarely as `ctxctl` itself does, whatever a command of the module before has set."""
+    """Collect as rarely in each module, whatever a command of the one before has set."""
     gc.set_threshold(*GARBAGE)
 
 

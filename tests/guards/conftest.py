@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.guards import sources
+
 CHILD = Path(__file__).with_name("child.py")
+
+
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Keep syntax trees for as long as guards run one after another."""
+    if nextitem is None or not nextitem.path.is_relative_to(CHILD.parent):
+        sources.forget()
 
 
 @dataclass(frozen=True)

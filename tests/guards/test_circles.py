@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import ctxctl
+from tests.guards.sources import nodes
 
 ROOT = Path(ctxctl.__file__).parents[1]
 Graph = Mapping[str, frozenset[str]]
@@ -29,7 +30,7 @@ def modules(root: Path, package: str) -> dict[str, Path]:
 def imported(name: str, path: Path) -> Iterator[str]:
     """Yield the dotted names that a module asks for, the longest reading of each first."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import ctxctl
+from tests.guards.sources import nodes
 
 PACKAGE = Path(ctxctl.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -57,7 +58,7 @@ def slugs() -> dict[str, str]:
     """Return every slug in the package and a place where it is used."""
     found: dict[str, str] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        for node in nodes(path):
             for slug in (text for part in spoken(node) for text in constants(part)):
                 if SLUG.fullmatch(slug):
                     found.setdefault(slug, f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}")
@@ -69,7 +70,7 @@ def literals() -> set[str]:
     return {
         node.value
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 import ctxctl
+from tests.guards.sources import nodes
 
 PACKAGE = Path(ctxctl.__file__).parent
 STATUSES = {"added", "updated", "removed"}
@@ -19,9 +20,9 @@ ALLOWED = {
 }
 
 
-def formatters(source: str) -> Iterator[tuple[int, str]]:
+def formatters(found: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield (line, what) for each expression that words a value by itself."""
-    for node in ast.walk(ast.parse(source)):
+    for node in found:
         if isinstance(node, ast.JoinedStr):
             yield from ((node.lineno, what) for what in _worded(node.values))
         elif isinstance(node, ast.IfExp) and _is_plural(node):
@@ -65,13 +66,13 @@ def test_no_view_words_a_value_by_itself() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if name not in ALLOWED:
-            found += [f"{name}:{line}: {what}" for line, what in formatters(path.read_text("utf-8"))]
+            found += [f"{name}:{line}: {what}" for line, what in formatters(nodes(path))]
     assert found == []
 
 
 @pytest.mark.parametrize("name", sorted(ALLOWED))
 def test_what_is_allowed_is_still_needed(name: str) -> None:
-    assert list(formatters((PACKAGE / name).read_text("utf-8")))
+    assert list(formatters(nodes(PACKAGE / name)))
 
 
 @pytest.mark.parametrize(
@@ -87,4 +88,4 @@ def test_what_is_allowed_is_still_needed(name: str) -> None:
     ],
 )
 def test_a_second_formatter_is_found(source: str, what: str) -> None:
-    assert (1, what) in list(formatters(source))
+    assert (1, what) in list(formatters(ast.walk(ast.parse(source))))

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import ctxctl
+from tests.guards.sources import nodes
 
 PACKAGE = Path(ctxctl.__file__).parent
 MODULE_LINES = 600
@@ -20,7 +21,7 @@ def test_modules_stay_small() -> None:
 def test_functions_fit_a_screen() -> None:
     long = {}
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > FUNCTION_LINES:

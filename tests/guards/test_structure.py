@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import ctxctl
+from tests.guards.sources import nodes
 
 PACKAGE = Path(ctxctl.__file__).parent
 DEEPEST = 3
@@ -17,12 +18,12 @@ SMALL = 60
 
 
 @cache
-def _modules() -> dict[str, tuple[Path, ast.Module]]:
+def _modules() -> dict[str, Path]:
     found = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = (path, ast.parse(path.read_bytes()))
+        found[name] = path
     return found
 
 
@@ -30,7 +31,7 @@ def _modules() -> dict[str, tuple[Path, ast.Module]]:
 def _imports(module: str) -> dict[str, tuple[str, str]]:
     """By local name, the module of ours and the name in it that an import stands for, deferred ones too."""
     found = {}
-    for node in ast.walk(_modules()[module][1]):
+    for node in nodes(_modules()[module]):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ctxctl"):
             for alias in node.names:
                 found[alias.asname or alias.name] = (node.module or "", alias.name)
@@ -54,8 +55,8 @@ def _named(module: str, node: ast.expr) -> str | None:
 def _bases() -> dict[str, list[str]]:
     """By full name of each class, those of its bases that may be ours."""
     found = {}
-    for module, (_, tree) in _modules().items():
-        for node in ast.walk(tree):
+    for module, path in _modules().items():
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 found[f"{module}.{node.name}"] = [
                     base for base in (_named(module, expr) for expr in node.bases) if base is not None
@@ -75,8 +76,8 @@ def _depth(name: str, below: tuple[str, ...] = ()) -> int:
 def _importers() -> dict[str, set[str]]:
     """By module, the modules of ours that import it."""
     found = defaultdict(set)
-    for module, (_, tree) in _modules().items():
-        for node in ast.walk(tree):
+    for module, path in _modules().items():
+        for node in nodes(path):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -103,7 +104,7 @@ def test_no_small_module_serves_only_one_other() -> None:
     importers = _importers()
     small = {
         name
-        for name, (path, _) in _modules().items()
+        for name, path in _modules().items()
         if path.name != "__init__.py"
         and not importers[name] <= {"ctxctl.cli.main"}  # a command has a module of its own name
         and len(importers[name]) == 1

@@ -17,13 +17,12 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def ask(
-    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[list[str], str, int], dict[str, Any]]]:
     """Run a command on a dimension of a size, under counters."""
-    own = tmp_path_factory.getbasetemp()
-    # Beside the folders of a run's workers: compiling with counters takes longer than all else of the start.
-    compiled = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "counted"
-    compiled.mkdir(exist_ok=True)
+    # Kept from run to run: compiling with counters takes longer than all else of the start.
+    keeper = getattr(pytestconfig, "cache", None)
+    compiled = keeper.mkdir("counted") if keeper is not None else tmp_path_factory.mktemp("counted")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("CTXCTL_", "XDG_"))},
         "CTXCTL_CONFIG": "off", "CTXCTL_PAGER": "", "COLUMNS": "100", "LINES": "40", "TZ": "UTC",

@@ -20,6 +20,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from hashlib import sha256
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -209,22 +210,32 @@ class _Counted(ast.NodeTransformer):
         return node
 
 
+@cache
+def _compiler() -> bytes:
+    """What compiles: this module, and the Python that runs it."""
+    return sys.version.encode() + Path(__file__).read_bytes()
+
+
+def _compiled_of(name: str, path: str, source: bytes) -> bytes:
+    """A digest of all that the code of a module depends on: counters are by module, so its name is of it."""
+    return sha256(b"\0".join((_compiler(), name.encode(), path.encode(), source))).digest()
+
+
 class _CountingLoader(SourceFileLoader):
     kept: Path | None = None
-    """Where compiled modules are kept, for other processes of a run; None: nowhere."""
+    """Where compiled modules are kept, for other processes and other runs; None: nowhere."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         source = self.get_data(self.path)
-        # Lines of counters are by module, so its name belongs to it.
-        named = sha256(f"{fullname}\0{self.path}\0".encode() + source).hexdigest()
-        file = self.kept / named if self.kept is not None else None
-        if file is not None and file.exists():
-            return cast("CodeType", marshal.loads(file.read_bytes()))
+        file = self.kept / fullname if self.kept is not None else None
+        of = _compiled_of(fullname, self.path, source)
+        if file is not None and file.exists() and (whole := file.read_bytes()).startswith(of):
+            return cast("CodeType", marshal.loads(whole[len(of) :]))
         tree = ast.fix_missing_locations(_Counted(fullname).visit(ast.parse(source)))
         code = compile(tree, self.path, "exec", dont_inherit=True)
         if file is not None:
-            new = file.with_suffix(f".{os.getpid()}")
-            new.write_bytes(marshal.dumps(code))
+            new = file.with_name(f"{fullname}.{os.getpid()}.new")
+            new.write_bytes(of + marshal.dumps(code))
             new.replace(file)
         return cast("CodeType", code)
 
@@ -252,7 +263,7 @@ class _Finder(MetaPathFinder):
 def install(rooms: Sequence[str], kept: Path | None = None) -> None:
     """From here on, modules of these rooms are imported with counters; none may be imported yet.
 
-    What was compiled is kept in the folder `kept`, and found there by the next process: a run has several.
+    What was compiled is kept in the folder `kept`, and found there by the next process and the next run.
     """
     _CountingLoader.kept = kept
     early = [name for name in sys.modules if name.startswith("ctxctl.")]

@@ -1,6 +1,7 @@
 """Runs commands under counters: asked on stdin, answers on stdout, one line of JSON each.
 
-The argument is a folder in which modules are kept as they were compiled, for the next of these processes.
+The argument is a folder in which modules are kept as they were compiled, for the next of these processes:
+of several that start at once, one compiles.
 
 Every run is a fork of this process, which has imported everything before: so a run costs what the command
 does, and none finds what another has left.  Bounds that are far above the sizes of a test are lowered, so
@@ -9,6 +10,7 @@ that it sees them hold.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import json
@@ -61,11 +63,14 @@ def main() -> None:
     """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    counting.install(ROOMS, Path(sys.argv[1]))
-    for room in ROOMS:
-        module = importlib.import_module(f"ctxctl.{room}")
-        for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"ctxctl.{room}."):
-            importlib.import_module(found.name)
+    kept = Path(sys.argv[1])
+    counting.install(ROOMS, kept)
+    with (kept / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for room in ROOMS:
+            module = importlib.import_module(f"ctxctl.{room}")
+            for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"ctxctl.{room}."):
+                importlib.import_module(found.name)
     for (name, bound), value in _BOUNDS.items():
         assert hasattr(sys.modules[name], bound)
         setattr(sys.modules[name], bound, value)

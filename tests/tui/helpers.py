@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from ctxctl.tui.app import CtxApp
+from tests.tui.shared_styles import parse_once
 
 GOLDENS = Path(__file__).parent / "goldens"
 SMALL = (80, 24)
@@ -23,6 +24,8 @@ LARGE = (200, 50)
 # Half of what Textual waits for the program to be at rest, four times a key: most of a test was this waiting.
 textual._wait.SLEEP_GRANULARITY = 1 / 100
 textual._wait.SLEEP_IDLE = textual._wait.SLEEP_GRANULARITY / 20
+
+parse_once()
 
 
 def made(inspector: Any) -> CtxApp:
