@@ -31,17 +31,19 @@ class HostileFile(NamedTuple):
     """Of what there are many of, in the smallest file that tells how work grows."""
     each: int = 1
     """Records, or blocks, for each of them."""
+    is_trace: bool = False
+    """It is a trace of ctxctl's own: there is nothing to import."""
 
 
 def _native(name: str, count: int, make: Callable[[int], Lines], least: int = 8) -> HostileFile:
     def made(n: int) -> bytes:
         return b"".join(line + b"\n" for line in make(n))
 
-    return HostileFile(name, count, ".jsonl", made, "prompt", least)
+    return HostileFile(name, count, ".jsonl", made, "prompt", least, is_trace=True)
 
 
-def _claude_code(make: Callable[[int], bytes], least: int = 8) -> HostileFile:
-    return HostileFile(f"claude-{make.__name__}".replace("_", "-"), 20_000, ".jsonl", make, "0", least)
+def _claude_code(make: Callable[[int], bytes], least: int = 8, item: str = "0") -> HostileFile:
+    return HostileFile(f"claude-{make.__name__}".replace("_", "-"), 20_000, ".jsonl", make, item, least)
 
 
 def _spans(make: Callable[[int], bytes]) -> HostileFile:
@@ -105,12 +107,12 @@ FILES: Final = (
     _claude_code(growing.star),
     _claude_code(growing.two_ends, 40),
     _claude_code(growing.from_the_beginning, 32),
-    _claude_code(growing.same_uuid),
+    _claude_code(growing.same_uuid, item="x"),
     _spans(growing.spans_of_themselves),
     _spans(growing.spans_in_a_circle),
     _spans(growing.spans_in_a_chain),
     _multiplied("cline-again", 1000, "cline/typed.messages.json", ".messages again", "read_files"),
-    _multiplied("cline-afresh", 1000, "cline/typed.messages.json", ".messages afresh", "read_files"),
+    _multiplied("cline-afresh", 1000, "cline/typed.messages.json", ".messages afresh", "call_0010"),
     _multiplied("roo-again", 2000, _ROO, " again", "environment_details"),
     _multiplied("roo-afresh", 2000, _ROO_CONDENSED, " afresh", "environment_details"),
     _multiplied("mcp-again", 3000, "mcp_session/exchanges.jsonl", "records again", "search"),

@@ -16,10 +16,12 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import resource
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -47,13 +49,16 @@ _BOUNDS: Final = {
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,
 }
+_ITEM: Final = re.compile(rb'"data":\{[^{}]*?"item_id":"([^"]+)"')
+_REFS: Final = re.compile(rb'"(?:item_refs|selected_item_refs)":\[([^\]]*)\]')
+_NAME: Final = re.compile(rb'"([^"@]+)(?:@[^"]*)?"')
 _CPU: Final = 60
 """Seconds that a run may take."""
 
 WARMING: Final = (
     ["replay", "IN"],
     ["lint", "IN"],
-    ["why", "IN", "prompt"],
+    ["why", "IN", "ITEM"],
     ["export", "IN", "--format", "html", "-o", "OUT"],
     ["export", "IN", "--format", "markdown", "-o", "OUT"],
 )
@@ -130,9 +135,8 @@ def _run(command: list[str], dimension: str, n: int, folder: Path) -> tuple[int,
     else:
         trace.write_bytes(b"".join(line + b"\n" for line in DIMENSIONS[dimension](n)))
     os.environ["CTXCTL_CACHE_DIR"] = str(folder / "cache")
+    item = hostile.item if hostile is not None else _told_most(trace)
     names = {"IN": str(trace), "OUT": str(folder / "out"), "DIR": str(trace.parent)}
-    if hostile is not None:
-        names |= {"prompt": hostile.item, "item": hostile.item}
     kept = [os.dup(stream) for stream in (1, 2)]
     for stream, name in ((1, "stdout"), (2, "stderr")):
         to = os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
@@ -140,13 +144,21 @@ def _run(command: list[str], dimension: str, n: int, folder: Path) -> tuple[int,
         os.close(to)
     counting.COUNTS.clear()
     try:
-        code = run([names.get(word, word) for word in command])
+        code = run([names.get(word, word.replace("ITEM", item)) for word in command])
         sys.stdout.flush()
     finally:
         for stream, was in zip((1, 2), kept, strict=True):
             os.dup2(was, stream)
             os.close(was)
     return int(code), (folder / "stderr").read_text(errors="replace")[-300:]
+
+
+def _told_most(trace: Path) -> str:
+    """The item of a native trace that most of its events tell of, of those that stand in an assembly."""
+    data = trace.read_bytes()
+    sent = {name for refs in _REFS.findall(data) for name in _NAME.findall(refs)}
+    told = Counter(name for name in _ITEM.findall(data) if name in sent or not sent)
+    return told.most_common(1)[0][0].decode() if told else "prompt"
 
 
 if __name__ == "__main__":
