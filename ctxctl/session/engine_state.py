@@ -39,6 +39,8 @@ from ctxctl.session.replay_mark import Mark, WriterState
 from ctxctl.tokens.calibrate import expect, following
 from ctxctl.trace.cache_files import DamagedError
 from ctxctl.trace.contents import StoredContent
+from ctxctl.trace.graph_decode import decode_graph
+from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.object_graph import GraphTable, NotKeptError, classes_of
 from ctxctl.trace.reader import SeenEvents, TracePass
 
@@ -114,8 +116,8 @@ def mark_of(
     known = dict.fromkeys(writer.contents)
     known.update(dict.fromkeys(content for content in trace.contents.known() if _is_before(content, at)))
     outside = [*_outside(engine.rules, engine.report), *known, *written]
-    graph = _TABLE.encode(
-        [engine, writer.last, writer.steps, writer.placements, len(writer.contents)], outside
+    graph = encode_graph(
+        _TABLE, [engine, writer.last, writer.steps, writer.placements, len(writer.contents)], outside
     )
     order = engine.order
     return Mark(
@@ -154,7 +156,7 @@ def resume(
     numbers.frombytes(mark.placements)
     written = placed(numbers, known)
     outside = [*_outside(rules, found.add), *known, *written]
-    engine, last, steps, placements, contents = _TABLE.decode(mark.graph, outside)
+    engine, last, steps, placements, contents = decode_graph(_TABLE, mark.graph, outside)
     writer = WriterState(
         steps, placements, list(zip(written, numbers, strict=True)),
         {content: at for at, content in enumerate(known[:contents])}, last,

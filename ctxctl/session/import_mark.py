@@ -19,6 +19,8 @@ from ctxctl.entry_points import loaded
 from ctxctl.ingest.checkpoint import Checkpoint, GoingOn
 from ctxctl.model.problem import Problem
 from ctxctl.trace.cache_files import DamagedError, code_state, open_own, replace_file
+from ctxctl.trace.graph_decode import decode_graph
+from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
 from ctxctl.trace.object_graph import NotKeptError
 from ctxctl.trace.source import Source
@@ -145,7 +147,7 @@ class MarkedImport:
         if stop is None or (kept is not None and stop - kept.offset <= AGAIN * self._source.size):
             return
         try:
-            graph = self._going_on().table.encode(state, self._outside)
+            graph = encode_graph(self._going_on().table, state, self._outside)
         except NotKeptError:
             return
         self._made = _Mark(
@@ -191,7 +193,7 @@ class MarkedImport:
     def _state(self, mark: _Mark) -> dict[str, Any] | None:
         going_on = self._going_on()
         try:
-            state: dict[str, Any] = going_on.table.decode(mark.graph, self._outside)
+            state: dict[str, Any] = decode_graph(going_on.table, mark.graph, self._outside)
             if not going_on.still(state, self._source):
                 return None
             going_on.brought(state)

@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.trace.cache_files import DamagedError
+from ctxctl.trace.graph_decode import decode_graph
+from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.object_graph import GraphTable, NotKeptError
 
 
@@ -79,7 +81,7 @@ TABLE = GraphTable(
 
 
 def again(root: Any, *outside: object) -> Any:
-    return TABLE.decode(TABLE.encode(root, outside), outside)
+    return decode_graph(TABLE, encode_graph(TABLE, root, outside), outside)
 
 
 plain = st.recursive(
@@ -140,8 +142,8 @@ def test_what_stands_outside_is_that_of_whoever_reads() -> None:
     text, other = Text(), Text()
     loose, count = Loose(n=1), Loose(n=2)
     root = [text, Record("r", text, 0.5, {"k": [1]}), loose.method, partial(count.method, x=3)]
-    data = TABLE.encode(root, [text, count.method])
-    made = TABLE.decode(data, [other, len])
+    data = encode_graph(TABLE, root, [text, count.method])
+    made = decode_graph(TABLE, data, [other, len])
     assert made[0] is other
     assert made[1].text is other
     assert (made[1].name, made[1].share, made[1].more) == ("r", 0.5, {"k": [1]})
@@ -166,11 +168,11 @@ def _itself() -> Any:
 )  # fmt: skip
 def test_what_is_not_known_is_never_left_out(make: Callable[[], Any]) -> None:
     with pytest.raises(NotKeptError):
-        TABLE.encode({"held": [make()]}, [])
+        encode_graph(TABLE, {"held": [make()]}, [])
 
 
 def test_what_is_no_graph_is_noticed() -> None:
-    data = TABLE.encode([1, Pair(2, [3])], [])
+    data = encode_graph(TABLE, [1, Pair(2, [3])], [])
     for made in (data[:-1], b"", b"\x93\x90\x90", msgspec.msgpack.encode([[], [[99]], 1])):
         with pytest.raises(DamagedError):
-            TABLE.decode(made, [])
+            decode_graph(TABLE, made, [])
