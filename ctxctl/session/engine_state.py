@@ -37,7 +37,7 @@ from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
 from ctxctl.session.replay_mark import Mark, WriterState
 from ctxctl.tokens.calibrate import expect, following
-from ctxctl.trace.cache_files import DamagedError
+from ctxctl.trace.cache_files import DamagedError, digest_of_beginning
 from ctxctl.trace.contents import StoredContent
 from ctxctl.trace.graph_decode import decode_graph
 from ctxctl.trace.graph_encode import encode_graph
@@ -51,9 +51,7 @@ if TYPE_CHECKING:
     from ctxctl.session.results import ReportedProblems
     from ctxctl.trace.contents import Contents
     from ctxctl.trace.reader import Trace
-    from ctxctl.trace.source import Source
 
-_CHUNK: Final = 1 << 20
 _TABLE: Final = GraphTable(
     (
         annotation_state, changes, frames, item_table, ordering, placements, reweighing, run,
@@ -168,15 +166,6 @@ def resume(
     seen = SeenEvents(mark.seed, keys)
     _bring(engine, rules, places)
     return Resumed(engine, TracePass(trace, mark.offset, mark.line + 1, seen), seen, writer)
-
-
-def digest_of_beginning(source: Source, size: int) -> bytes:
-    """Digest of the first bytes of a source."""
-    digest, at = xxhash.xxh3_128(), 0
-    while at < size and (data := source.read(at, min(_CHUNK, size - at))):
-        digest.update(data)
-        at += len(data)
-    return digest.digest()
 
 
 def _outside(rules: ReplayRules, report: object) -> Sequence[object]:

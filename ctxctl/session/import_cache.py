@@ -219,13 +219,13 @@ class ImportSlot:
         return True
 
     def _clear(self, name: str) -> None:
-        """Remove what is kept of earlier imports, but for their replays: these may be gone on with."""
+        """Remove what is kept of earlier imports, but for what may be gone on with."""
         assert self._folder is not None
         for other in self._folder.iterdir():
             first, _, kind = other.name.partition(".")
             if other.name in (_ABOUT, _MARK) or first == name:
                 continue
-            if kind.startswith("replay-") and ".new" not in kind:
+            if kind == "steps" or (kind.startswith("replay-") and ".new" not in kind):
                 with suppress(OSError):
                     os.replace(other, other.with_name(f"{name}.{kind}"))
             else:

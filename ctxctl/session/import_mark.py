@@ -18,7 +18,7 @@ import xxhash
 from ctxctl.entry_points import loaded
 from ctxctl.ingest.checkpoint import Checkpoint, GoingOn
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import DamagedError, code_state, open_own, replace_file
+from ctxctl.trace.cache_files import DamagedError, code_state, digest_of_beginning, open_own, replace_file
 from ctxctl.trace.graph_decode import decode_graph
 from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
@@ -120,7 +120,7 @@ class MarkedImport:
 
     def beginning(self) -> bytes:
         """A digest of the log as far as it is read, for `only_grew`."""
-        return _beginning(self._source, self._source.size)
+        return digest_of_beginning(self._source, self._source.size)
 
     def only_grew(self, beginning: bytes) -> bool:
         """Whether the log was written on while it was read, and nothing else has changed: what was made of it
@@ -151,7 +151,8 @@ class MarkedImport:
         except NotKeptError:
             return
         self._made = _Mark(
-            _FORMAT, code_state(), self._importer.name, stop, number, _beginning(self._source, stop), "",
+            _FORMAT, code_state(), self._importer.name, stop, number,
+            digest_of_beginning(self._source, stop), "",
             state["writer"][1], b"", tuple(self._problems[self._from :]),
             {name: known for name, known in self._inputs.files.items() if name != self._own},
             [(*key, digest) for key, digest in self._inputs.listings.items()], graph,
@@ -178,7 +179,7 @@ class MarkedImport:
             return None
         if not self._as_it_was(mark) or b"\0" in source.read(mark.offset, stop - mark.offset):
             return None
-        return mark if _beginning(source, mark.offset) == mark.beginning else None
+        return mark if digest_of_beginning(source, mark.offset) == mark.beginning else None
 
     def _as_it_was(self, mark: _Mark) -> bool:
         """Whether all that stands beside the log is; says then that this import rests on it, too."""
@@ -231,14 +232,6 @@ def _whole_lines(source: Source) -> int | None:
 def _written_lately(source: Source) -> bool:
     state = file_state(str(source.path))
     return state is not None and state.mtime_ns / 1e9 > time.time() - LATELY
-
-
-def _beginning(source: Source, size: int) -> bytes:
-    digest, at = xxhash.xxh3_128(), 0
-    while at < size and (data := source.read(at, min(_CHUNK, size - at))):
-        digest.update(data)
-        at += len(data)
-    return digest.digest()
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:

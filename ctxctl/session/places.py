@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import xxhash
@@ -31,6 +32,11 @@ _SHAPES: Final = frozenset(
     }
 )  # fmt: skip
 """What shapes a frame, so that it is too late once its step was sealed."""
+
+
+_BACK: Final = 1 << 19
+"""Bytes of a trace between two places that its index can be taken back to, and about between such a place and
+its end."""
 
 
 class StepPlaces(NamedTuple):
@@ -115,15 +121,26 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     tracker = StepTracker.restored(state["tracker"]) if state else StepTracker()
     lateness = _Lateness(index.late, state["sealed"] if state else ())
     rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
-    seen = index.seen
+    seen, add_seen = index.seen, index.add_seen
     ends: dict[ThreadKey, int] = {}
     size = max(1, trace.source.size)
     line, end, last = index.lines, index.covered, 0
+    apart = min(_BACK, size // 8)
+    due: float = max(index.covered, size - apart)
+    if index.turnback > due - apart:
+        due = inf
     for count, event in enumerate(trace.headers(index.covered, index.lines + 1)):
+        if event.offset >= due:
+            due = inf
+            for key, at in ends.items():
+                index.extend_row(rows[key], at)
+            index.late = lateness.count
+            state = _state(tracker, rows, lateness)
+            index.may_turn_back(trace.source, event.offset, event.line - 1, rows.values(), state)
         if event.event_id is not None:
             if (key_of := _key(event)) in seen:
                 continue
-            seen.add(key_of)
+            add_seen(key_of)
         if event.event_type in vocab.ABOUT_THE_TRACE:
             if event.event_type == vocab.SESSION_ENDED:
                 for cursor in tracker.ended(event):
@@ -155,12 +172,17 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
         # The last line has no end yet and may go on growing: the next run reads it again, as a repeat.
         end, line = end - last - 1, line - 1
     index.covered, index.lines = end, line
-    index.state = {
+    index.state = _state(tracker, rows, lateness)
+    index.late = lateness.count
+
+
+def _state(tracker: StepTracker, rows: dict[ThreadKey, int], lateness: _Lateness) -> dict[str, Any]:
+    """All that `_extend` goes on with."""
+    return {
         "tracker": tracker.state(),
         "rows": [[*key, row] for key, row in rows.items()],
         "sealed": lateness.state(),
     }
-    index.late = lateness.count
 
 
 class _Lateness:
