@@ -75,7 +75,10 @@ def changes(table: GraphTable, sort: int) -> bool:
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Hundreds of thousands of objects are made and all of them stay: looking for garbage takes a third."""
+    """Hundreds of thousands of objects are made and all of them stay: looking for garbage takes a third.
+
+    Afterwards they are as old as what was there before, so that they are not looked through at once, either.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -83,6 +86,9 @@ def without_collections() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
 
 
 def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
