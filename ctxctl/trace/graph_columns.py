@@ -39,6 +39,8 @@ integers; plain values; a few of them again and again; objects as a whole."""
 _WORDS: Final = frozenset((str, NoneType))
 _REPEATED: Final = 4
 """How often words are repeated where each is written once."""
+_SAMPLE: Final = 256
+"""Words that are looked at first."""
 WIDEST: Final = 16
 """Parts of tuples that stand together by their length."""
 
@@ -75,10 +77,7 @@ def changes(table: GraphTable, sort: int) -> bool:
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Hundreds of thousands of objects are made and all of them stay: looking for garbage takes a third.
-
-    Afterwards they are as old as what was there before, so that they are not looked through at once, either.
-    """
+    """Hundreds of thousands of objects are made and all of them stay: looking for garbage takes a third."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -86,9 +85,6 @@ def without_collections() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
 
 
 def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
@@ -96,7 +92,7 @@ def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
     if kinds == {int}:
         with suppress(OverflowError):
             return INTS, array("q", column).tobytes()
-    if kinds <= _WORDS:
+    if kinds <= _WORDS and len(set(column[:_SAMPLE])) * _REPEATED <= min(len(column), _SAMPLE):
         each = {one: number for number, one in enumerate(dict.fromkeys(column))}
         if len(each) * _REPEATED <= len(column):
             numbers = array("I", map(each.__getitem__, column)) if len(each) > 1 else array("I")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 from array import array
@@ -55,7 +56,11 @@ def decode_graph(table: GraphTable, data: bytes, outside: Sequence[object]) -> A
     """The graph again.  The bytes have to be those that were written; raises DamagedError."""
     try:
         with without_collections():
-            return _Decoder(table, (UNSET, *outside)).decode(msgspec.msgpack.decode(data, type=Graph))
+            made = _Decoder(table, (UNSET, *outside)).decode(msgspec.msgpack.decode(data, type=Graph))
+            if not gc.get_freeze_count():
+                gc.freeze()  # what was made is as old as all else then,
+                gc.unfreeze()  # and is not looked through as soon as garbage is looked for again
+            return made
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, msgspec.MsgspecError):
         raise DamagedError from None
 

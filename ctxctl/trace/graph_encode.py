@@ -66,7 +66,9 @@ def _keyed(table: GraphTable, made: type, ones: list[Any]) -> Iterator[tuple[_Ke
     """Objects of one type, those together that stand together; raises NotKeptError."""
     sort = CONTAINERS.get(made)
     if sort == TUPLE:
-        widths = [min(width, WIDEST + 1) for width in map(len, ones)]
+        widths = list(map(len, ones))
+        if max(widths) > WIDEST:
+            widths = [min(width, WIDEST + 1) for width in widths]
         for width in dict.fromkeys(widths):
             alike = [one for one, of in zip(ones, widths, strict=True) if of == width]
             yield (TUPLE, width), alike
@@ -138,7 +140,8 @@ class _Encoder:
     def __init__(self, table: GraphTable, outside: Sequence[object]) -> None:
         self._table = table
         self._first = len(outside)
-        self._number = {id(one): at for at, one in enumerate(outside) if one is not None}
+        self._number = dict(zip(map(id, outside), itertools.count()))
+        self._number.pop(id(None), None)
         """By identity, of all that was come upon; of an object once all are."""
         self._bound = {
             (id(one.__self__), one.__func__): at for at, one in enumerate(outside) if type(one) is MethodType
@@ -170,7 +173,8 @@ class _Encoder:
         for rows in ordered:
             number.update(zip(map(id, rows.ones), itertools.count(first)))
             first += len(rows.ones)
-        made = [self._written(*pair) for pair in zip(ordered, plain, strict=True)]
+        self._rows.clear()
+        made = [self._written(ordered.pop(0), plain.pop(0)) for _ in range(len(ordered))]
         return msgspec.msgpack.encode(
             Graph(sys.byteorder, list(self._texts), self._values, made, number[id(root)])
         )
@@ -306,7 +310,8 @@ class _Encoder:
         for column, kinds in zip(rows.columns, rows.kinds, strict=True):
             for made in kinds:
                 if made is tuple:
-                    found |= {(TUPLE, min(len(one), WIDEST + 1)) for one in column if type(one) is tuple}
+                    ones = column if len(kinds) == 1 else [one for one in column if type(one) is tuple]
+                    found |= {(TUPLE, min(width, WIDEST + 1)) for width in set(map(len, ones))}
                 else:
                     number = self._table.number.get(made)
                     found.add((CONTAINERS.get(made, -1) if number is None else CLASS + number, ()))
@@ -315,9 +320,10 @@ class _Encoder:
     def _plain(self, rows: _Gathered) -> list[tuple[int, bytes] | None]:
         """The columns of nothing but plain values, written down; those of others have numbers then."""
         made: list[tuple[int, bytes] | None] = []
-        for column, kinds in zip(rows.columns, rows.kinds, strict=True):
+        for at, (column, kinds) in enumerate(zip(rows.columns, rows.kinds, strict=True)):
             if kinds <= _PLAIN_ONES:
                 made.append(packed(column, kinds))
+                rows.columns[at] = []
             elif rows.key[0] in self._records:
                 apart = all(kind is NoneType or issubclass(kind, self._table.shared) for kind in kinds)
                 made.append(None if apart else (WHOLE, self._whole(column)))
