@@ -69,7 +69,10 @@ _TABLE: Final = GraphTable(
         ordering.StepOrder: {"ends": lambda: None},
         weighing.Weigher: {"_count": lambda: None},
     },
-    plain={placements.Placer: {"_keys": tuple[tuple[str, str | None, str | None, int], int]}},
+    plain={
+        placements.Placer: {"_keys": tuple[tuple[str, str | None, str | None, int], int]},
+        weighing.Weigher: {"_sizes": tuple[int, tuple[int, str]]},
+    },
     records=(*classes_of(records), results.Placement),
     shared=Content,
     methods=(

@@ -38,7 +38,7 @@ AGAIN: Final = 0.02
 """Share of a log from which on another mark is made: what is read again until then costs less than that."""
 LATELY: Final = 86_400.0
 """Seconds: a log that nobody wrote to for so long hardly goes on, and is not marked."""
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
 _LONGEST: Final = 1 << 20
 """Bytes of an unfinished last line; with a longer one nothing is marked."""
@@ -57,10 +57,8 @@ class _Mark(msgspec.Struct, frozen=True, array_like=True):
     """How many lines that is."""
     beginning: bytes
     """Digest of these bytes."""
-    trace: str
-    """Name of the kept trace."""
     written: int
-    """Bytes of it that they gave."""
+    """Bytes of the kept trace that they gave."""
     native: bytes
     """Digest of those."""
     problems: tuple[Problem, ...]
@@ -73,8 +71,12 @@ class _Mark(msgspec.Struct, frozen=True, array_like=True):
 class MarkedImport:
     """One import of a file into the cache, marked on its way, and gone on with from an earlier mark."""
 
-    def __init__(self, folder: Path, source: Source, importer: Format, inputs: Inputs) -> None:
+    def __init__(
+        self, folder: Path, earlier: str | None, source: Source, importer: Format, inputs: Inputs
+    ) -> None:
+        """`earlier`: the name of the trace that is kept of the file, however it was by then."""
         self._folder = folder
+        self._earlier = earlier
         self._source = source
         self._importer = importer
         self._inputs = inputs
@@ -130,15 +132,13 @@ class MarkedImport:
             return False
         return now.size > was.size and self._inputs.unchanged(but=self._own) and self.beginning() == beginning
 
-    def save(self, trace: str, fd: int) -> None:
-        """Keep the mark of an import whose trace is kept under a name."""
-        made = self._made or self._kept
-        if made is None:
+    def save(self, fd: int) -> None:
+        """Keep the mark of an import whose trace is kept; that of an earlier one holds for it, too."""
+        if self._made is None:
             return
-        if made is self._made:
-            with open(os.dup(fd), "rb") as file:
-                made = msgspec.structs.replace(made, native=_digest(file, made.written))
-        data = msgspec.msgpack.encode(msgspec.structs.replace(made, trace=trace))
+        with open(os.dup(fd), "rb") as file:
+            made = msgspec.structs.replace(self._made, native=_digest(file, self._made.written))
+        data = msgspec.msgpack.encode(made)
         replace_file(self._folder / _MARK, xxhash.xxh3_128_digest(data) + data)
 
     def _reached(self, state: dict[str, Any], number: int) -> None:
@@ -152,7 +152,7 @@ class MarkedImport:
             return
         self._made = _Mark(
             _FORMAT, code_state(), self._importer.name, stop, number,
-            digest_of_beginning(self._source, stop), "",
+            digest_of_beginning(self._source, stop),
             state["writer"][1], b"", tuple(self._problems[self._from :]),
             {name: known for name, known in self._inputs.files.items() if name != self._own},
             [(*key, digest) for key, digest in self._inputs.listings.items()], graph,
@@ -167,7 +167,7 @@ class MarkedImport:
         source = self._source
         try:
             with open_own(self._folder / _MARK) as file:
-                data = file.read(_MAX)
+                data = memoryview(file.read(_MAX))
             if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
                 return None
             mark = msgspec.msgpack.decode(data[16:], type=_Mark)
@@ -204,10 +204,10 @@ class MarkedImport:
 
     def _copied(self, mark: _Mark, file: BinaryIO) -> bool:
         """Put the earlier import's trace, as far as it holds, into a file."""
-        if os.path.basename(mark.trace) != mark.trace:
+        if self._earlier is None:
             return False
         try:
-            with open_own(self._folder / mark.trace) as kept:
+            with open_own(self._folder / self._earlier) as kept:
                 if _digest(kept, mark.written) != mark.native:
                     return False
                 kept.seek(0)

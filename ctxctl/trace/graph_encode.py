@@ -278,7 +278,7 @@ class _Encoder:
         held = list(map(vars, ones))
         encode = msgspec.msgpack.encode
         return [
-            [encode(list(one[name].items())) for one in held]
+            [encode(list(_plain_dict(one[name]).items())) for one in held]
             if (made, name) in table.plain
             else [one[name] for one in held]
             for name in shape  # type: ignore[attr-defined]
@@ -349,6 +349,12 @@ class _Encoder:
         if data and data == one * len(made):
             return SAME, one
         return HOLES if holes else REFS, data
+
+
+def _plain_dict(held: Any) -> dict[Any, Any]:
+    if type(held) is not dict:
+        raise NotKeptError("a dict of another kind")
+    return held
 
 
 def _turned(ones: list[Any]) -> list[list[Any]]:
