@@ -151,7 +151,8 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
             continue
         place = tracker.place(event)
         key = place.cursor.key
-        lateness.note(key, event, place)
+        if event.record is not None or place.opened or place.late or lateness.sealed:
+            lateness.note(key, event, place)
         if place.opened:
             if key in ends:
                 index.extend_row(rows[key], ends[key])
@@ -190,28 +191,29 @@ class _Lateness:
 
     def __init__(self, count: int, sealed: Iterable[Sequence[Any]]) -> None:
         self.count = count
-        self._sealed = {ThreadKey(*key) for key in sealed}
+        self.sealed = {ThreadKey(*key) for key in sealed}
+        """Threads whose open step is sealed."""
 
     def state(self) -> list[list[Any]]:
         """The threads whose open step is sealed, as JSON values."""
-        return [list(key) for key in self._sealed]
+        return [list(key) for key in self.sealed]
 
     def over(self, key: ThreadKey) -> None:
         """A thread has ended, and its open step with it."""
-        self._sealed.discard(key)
+        self.sealed.discard(key)
 
     def note(self, key: ThreadKey, event: Event, place: EventPlace) -> None:
         """Take in an event and where it goes."""
         record = event.record
         ours = getattr(record, "target", vocab.MODEL) == vocab.MODEL
         if place.opened:
-            self._sealed.discard(key)
+            self.sealed.discard(key)
         elif place.late or (
-            key in self._sealed and event.step_id is not None and event.event_type in _SHAPES and ours
+            key in self.sealed and event.step_id is not None and event.event_type in _SHAPES and ours
         ):
             self.count += 1
         if isinstance(record, Injection) and ours and not place.late:
-            self._sealed.add(key)
+            self.sealed.add(key)
 
 
 def _key(event: Event) -> int:

@@ -149,8 +149,8 @@ class StepIndex:
         with self._lock:
             names = self._sessions.number(session), self._threads.number(thread)
             row = (*names, turn, step, start, end, line, -1)
-            for name, value in zip(_COLUMNS, row, strict=True):
-                self._columns[name].append(value)
+            for column, value in zip(self._columns.values(), row, strict=True):
+                column.append(value)
             return len(self._lines) - 1
 
     def extend_row(self, row: int, end: int) -> None:
