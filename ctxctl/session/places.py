@@ -97,9 +97,10 @@ def step_places(index: StepIndex, redactor: Redactor | None = None) -> StepPlace
             row._replace(session=named.get(row.session), thread=named[row.thread])  # type: ignore[arg-type]
             for row in spans
         )
-    by_thread: dict[ThreadKey, list[int]] = {}
+    ordinals: dict[tuple[Any, ...], list[int]] = {}
     for ordinal, span in enumerate(spans):
-        by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
+        ordinals.setdefault(span[:2], []).append(ordinal)
+    by_thread = {ThreadKey(session, thread): mine for (session, thread), mine in ordinals.items()}
     return StepPlaces(spans, by_thread, index.late)
 
 

@@ -170,7 +170,12 @@ class StepIndex:
         return Span(self._sessions.names[session], self._threads.names[thread] or "", *numbers)
 
     def __iter__(self) -> Iterator[Span]:
-        return (self[row] for row in range(len(self)))
+        count = len(self)
+        sessions, threads, *numbers = (column[:count] for column in self._columns.values())
+        named = [name or "" for name in self._threads.names]
+        return map(
+            Span, map(self._sessions.names.__getitem__, sessions), map(named.__getitem__, threads), *numbers
+        )
 
     def find(self, session: str | None, thread: str, turn: int, step: int) -> int | None:
         """The row of a step, or None; `turn` and `step` as appended.  Linear, in C per column."""
