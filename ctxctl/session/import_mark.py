@@ -65,7 +65,7 @@ class _Mark(msgspec.Struct, frozen=True, array_like=True):
     files: dict[str, FileState | None]
     """Read or looked for by then, the log itself left out."""
     listings: list[tuple[str, str, str]]
-    graph: bytes
+    graph: memoryview
 
 
 class MarkedImport:
@@ -85,7 +85,8 @@ class MarkedImport:
         self._from = 0
         """Problems that were there before."""
         self._outside: list[object] = []
-        self._kept: _Mark | None = None
+        self._behind: int | None = None
+        """Bytes of the log that the earlier import had taken in, where it is gone on with."""
         self._made: _Mark | None = None
 
     def checkpoint(
@@ -105,7 +106,7 @@ class MarkedImport:
         kept = self._found(stop)
         state = None if kept is None else self._state(kept)
         if kept is not None and state is not None and self._copied(kept, file):
-            self._kept = kept
+            self._behind = kept.offset
             problems += kept.problems
             writer.go_on(state["writer"])
             made = Checkpoint(self._source, stop, self._reached, kept.offset, kept.number, state)
@@ -143,8 +144,7 @@ class MarkedImport:
 
     def _reached(self, state: dict[str, Any], number: int) -> None:
         stop = _whole_lines(self._source)
-        kept = self._kept
-        if stop is None or (kept is not None and stop - kept.offset <= AGAIN * self._source.size):
+        if stop is None or (self._behind is not None and stop - self._behind <= AGAIN * self._source.size):
             return
         try:
             graph = encode_graph(self._going_on().table, state, self._outside)
@@ -155,7 +155,7 @@ class MarkedImport:
             digest_of_beginning(self._source, stop),
             state["writer"][1], b"", tuple(self._problems[self._from :]),
             {name: known for name, known in self._inputs.files.items() if name != self._own},
-            [(*key, digest) for key, digest in self._inputs.listings.items()], graph,
+            [(*key, digest) for key, digest in self._inputs.listings.items()], memoryview(graph),
         )  # fmt: skip
 
     def _going_on(self) -> GoingOn:

@@ -52,9 +52,9 @@ class Rows(msgspec.Struct, frozen=True, array_like=True):
     count: int
     names: tuple[str, ...]
     """Attributes that they have, where their class does not say."""
-    widths: bytes | None
+    widths: memoryview | None
     """Of how many parts each is made, where that is not one of each column."""
-    columns: tuple[tuple[int, bytes], ...]
+    columns: tuple[tuple[int, memoryview], ...]
 
 
 class Graph(msgspec.Struct, frozen=True, array_like=True):
@@ -100,7 +100,7 @@ def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
     return PLAIN, msgspec.msgpack.encode(column)
 
 
-def unpacked(kind: int, data: bytes, count: int) -> list[Any]:
+def unpacked(kind: int, data: memoryview, count: int) -> list[Any]:
     """A column of plain values again."""
     if kind == PLAIN:
         return msgspec.msgpack.decode(data, type=list[Any])

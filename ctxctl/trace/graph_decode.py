@@ -52,7 +52,7 @@ _MOST: Final = 1 << 26
 """Objects of a graph that is read."""
 
 
-def decode_graph(table: GraphTable, data: bytes, outside: Sequence[object]) -> Any:
+def decode_graph(table: GraphTable, data: bytes | memoryview, outside: Sequence[object]) -> Any:
     """The graph again.  The bytes have to be those that were written; raises DamagedError."""
     try:
         with without_collections():

@@ -340,8 +340,9 @@ class _Encoder:
             for packed, column, kinds in zip(plain, rows.columns, rows.kinds, strict=True)
         ]
         names = shape if sort >= CLASS and isinstance(shape, tuple) else ()
-        widths = None if rows.widths is None else array("I", rows.widths).tobytes()
-        return Rows(sort, len(rows.ones), names, widths, tuple(columns))
+        widths = None if rows.widths is None else memoryview(array("I", rows.widths).tobytes())
+        made = tuple([(kind, memoryview(data)) for kind, data in columns])
+        return Rows(sort, len(rows.ones), names, widths, made)
 
     def _numbered(self, column: list[Any], holes: bool) -> tuple[int, bytes]:
         made = array("I", map(self._number.__getitem__, map(id, column)))
