@@ -101,11 +101,15 @@ class CountingRoom:
         """Batches of a trace of `size` bytes, each when its contents are counted as far as that pays off.
 
         What is not in the cache is counted in another process from where there is enough of it, and the
-        trace is read on meanwhile.
+        trace is read on meanwhile: but never beyond an empty batch, which is passed on when all before it is
+        counted.
         """
         met = 0
         source = iter(batches)
         for batch in source:
+            if not batch:
+                yield batch
+                continue
             fresh = self.foresee(batch, contents, _LEAST)
             met += sum(content.size for content, _ in fresh)
             beside = self._begun() if met * size >= _PAYS * _end(batch) else None
@@ -126,6 +130,14 @@ class CountingRoom:
         """Batches with the number of the job that counts the last of their contents."""
         more: list[Event] | None = batch
         while more is not None:
+            if not more:
+                yield from (batch for batch, _ in waiting)
+                waiting.clear()
+                beside.wait()
+                yield more
+                more = next(source, None)
+                fresh = self.foresee(more or (), contents, _LEAST)
+                continue
             waiting.append((more, beside.put(fresh)))
             while waiting and (
                 beside.has_taken(waiting[0][1]) or _end(more) - waiting[0][0][0].offset > _AHEAD

@@ -37,8 +37,10 @@ from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
 from ctxctl.session.replay_mark import Mark, WriterState
 from ctxctl.tokens.calibrate import expect, following
-from ctxctl.trace.cache_files import DamagedError
+from ctxctl.trace.cache_files import DamagedError, digest_of_beginning
 from ctxctl.trace.contents import StoredContent
+from ctxctl.trace.graph_decode import decode_graph
+from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.object_graph import GraphTable, NotKeptError, classes_of
 from ctxctl.trace.reader import SeenEvents, TracePass
 
@@ -49,9 +51,7 @@ if TYPE_CHECKING:
     from ctxctl.session.results import ReportedProblems
     from ctxctl.trace.contents import Contents
     from ctxctl.trace.reader import Trace
-    from ctxctl.trace.source import Source
 
-_CHUNK: Final = 1 << 20
 _TABLE: Final = GraphTable(
     (
         annotation_state, changes, frames, item_table, ordering, placements, reweighing, run,
@@ -69,7 +69,10 @@ _TABLE: Final = GraphTable(
         ordering.StepOrder: {"ends": lambda: None},
         weighing.Weigher: {"_count": lambda: None},
     },
-    plain={placements.Placer: {"_keys": tuple[tuple[str, str | None, str | None, int], int]}},
+    plain={
+        placements.Placer: {"_keys": tuple[tuple[str, str | None, str | None, int], int]},
+        weighing.Weigher: {"_sizes": tuple[int, tuple[int, str]]},
+    },
     records=(*classes_of(records), results.Placement),
     shared=Content,
     methods=(
@@ -114,8 +117,8 @@ def mark_of(
     known = dict.fromkeys(writer.contents)
     known.update(dict.fromkeys(content for content in trace.contents.known() if _is_before(content, at)))
     outside = [*_outside(engine.rules, engine.report), *known, *written]
-    graph = _TABLE.encode(
-        [engine, writer.last, writer.steps, writer.placements, len(writer.contents)], outside
+    graph = encode_graph(
+        _TABLE, [engine, writer.last, writer.steps, writer.placements, len(writer.contents)], outside
     )
     order = engine.order
     return Mark(
@@ -154,7 +157,7 @@ def resume(
     numbers.frombytes(mark.placements)
     written = placed(numbers, known)
     outside = [*_outside(rules, found.add), *known, *written]
-    engine, last, steps, placements, contents = _TABLE.decode(mark.graph, outside)
+    engine, last, steps, placements, contents = decode_graph(_TABLE, mark.graph, outside)
     writer = WriterState(
         steps, placements, list(zip(written, numbers, strict=True)),
         {content: at for at, content in enumerate(known[:contents])}, last,
@@ -166,15 +169,6 @@ def resume(
     seen = SeenEvents(mark.seed, keys)
     _bring(engine, rules, places)
     return Resumed(engine, TracePass(trace, mark.offset, mark.line + 1, seen), seen, writer)
-
-
-def digest_of_beginning(source: Source, size: int) -> bytes:
-    """Digest of the first bytes of a source."""
-    digest, at = xxhash.xxh3_128(), 0
-    while at < size and (data := source.read(at, min(_CHUNK, size - at))):
-        digest.update(data)
-        at += len(data)
-    return digest.digest()
 
 
 def _outside(rules: ReplayRules, report: object) -> Sequence[object]:

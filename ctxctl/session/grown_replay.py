@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
+
 from ctxctl.engine.replay.cursor import steps_with_turns
 from ctxctl.session.engine_state import mark_of, resume
 from ctxctl.session.history import ItemHistory
@@ -90,10 +92,10 @@ class GrownReplay:
     def bring_up(self, inspector: Inspected) -> bool:
         """Replay what has come since, and keep the whole; False where that cannot be."""
         found = ReportedProblems()
-        rules = inspector.rules()
+        rules, mark = inspector.rules(), self._mark
         try:
             resumed = resume(
-                self._mark, self._trace, rules, found, given(inspector), inspector.places,
+                mark, self._trace, rules, found, given(inspector), inspector.places,
                 partial(marked_placements, self._rows),
             )  # fmt: skip
         except DamagedError:
@@ -101,15 +103,17 @@ class GrownReplay:
         if resumed is None:
             return False
         try:
-            history = ItemHistory.going_on(self._mark.history)
+            history = ItemHistory.going_on(mark.history)
         except ValueError:
             return False
+        # What was read from takes some room, and is of no use any more.
+        self._mark = mark = msgspec.structs.replace(mark, graph=b"", history=b"", seen=b"", contents=[])
         engine, reading = resumed.engine, resumed.reading
         writer = ReplayWriter.going_on(
             self._key, self._trace.contents, self._kept, self._rows, resumed.writer
         )
         stop = None
-        if self._trace.source.size - self._mark.offset > AGAIN * self._trace.source.size:
+        if self._trace.source.size - mark.offset > AGAIN * self._trace.source.size:
             stop = inspector.places().spans[-1].start
         try:
             marking = Marking(inspector, reading, resumed.seen, found, stop)
@@ -152,13 +156,21 @@ class Marking:
 
     def batches(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> Iterator[list[Event]]:
         """The events, each batch to be fed to the engine before the next one is asked for."""
-        reading, inspector = self._reading, self._inspector
-        if self._stop is not None:
-            yield from inspector.counted_of(reading.run(self._stop))
-            self._mark(engine, writer, history)
-        yield from inspector.counted_of(reading.run())
+        reading = self._reading
+        for batch in self._inspector.counted_of(self._stretches()):
+            if batch:
+                yield batch
+            else:
+                self._mark(engine, writer, history)
         if reading.start == 0 and not reading.found:
-            raise no_events(inspector.trace.source)
+            raise no_events(self._inspector.trace.source)
+
+    def _stretches(self) -> Iterator[list[Event]]:
+        """What is read, with an empty batch where it is marked: nothing behind it is read before that."""
+        if self._stop is not None:
+            yield from self._reading.run(self._stop)
+            yield []
+        yield from self._reading.run()
 
     def _mark(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> None:
         inspector = self._inspector

@@ -110,16 +110,23 @@ class ImportSlot:
             learned.items = about.items
         return self._opened(kept, fd, about.faults)
 
-    def _about(self) -> _About | None:
+    def _written(self) -> _About | None:
+        """What is said of the kept import, whether or not that is of the capture as it is now."""
         assert self._folder is not None
         with open_own(self._folder / _ABOUT) as file:
             data = file.read(_MAX_ABOUT)
         if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
             return None
         about = msgspec.msgpack.decode(data[16:], type=_About)
+        return about if os.path.basename(about.trace) == about.trace else None
+
+    def _about(self) -> _About | None:
+        about = self._written()
+        if about is None or self._folder is None:
+            return None
         if (about.format, about.importer, about.learned) != (FORMAT, self._importer.name, self._learned):
             return None
-        if about.code != code_state() or os.path.basename(about.trace) != about.trace:
+        if about.code != code_state():
             return None
         inputs = Inputs()
         inputs.files = about.files
@@ -186,7 +193,7 @@ class ImportSlot:
             )
             if marked is not None and marked.may_be_kept():
                 with suppress(OSError):  # without it the next import begins at the beginning
-                    marked.save(name, fd)
+                    marked.save(fd)
             if self._keep(about, fd):
                 return self._opened(kept, fd, faults)
         _remove(kept)
@@ -201,7 +208,12 @@ class ImportSlot:
             return None
         from ctxctl.session.import_mark import MarkedImport
 
-        return MarkedImport(self._folder, source, self._importer, inputs)
+        try:
+            earlier = self._written()
+        except (OSError, ValueError, msgspec.MsgspecError):
+            earlier = None
+        name = None if earlier is None else earlier.trace
+        return MarkedImport(self._folder, name, source, self._importer, inputs)
 
     def _keep(self, about: _About, fd: int) -> bool:
         assert self._folder is not None
@@ -219,13 +231,13 @@ class ImportSlot:
         return True
 
     def _clear(self, name: str) -> None:
-        """Remove what is kept of earlier imports, but for their replays: these may be gone on with."""
+        """Remove what is kept of earlier imports, but for what may be gone on with."""
         assert self._folder is not None
         for other in self._folder.iterdir():
             first, _, kind = other.name.partition(".")
             if other.name in (_ABOUT, _MARK) or first == name:
                 continue
-            if kind.startswith("replay-") and ".new" not in kind:
+            if kind == "steps" or (kind.startswith("replay-") and ".new" not in kind):
                 with suppress(OSError):
                     os.replace(other, other.with_name(f"{name}.{kind}"))
             else:

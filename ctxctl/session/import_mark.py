@@ -18,7 +18,9 @@ import xxhash
 from ctxctl.entry_points import loaded
 from ctxctl.ingest.checkpoint import Checkpoint, GoingOn
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import DamagedError, code_state, open_own, replace_file
+from ctxctl.trace.cache_files import DamagedError, code_state, digest_of_beginning, open_own, replace_file
+from ctxctl.trace.graph_decode import decode_graph
+from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
 from ctxctl.trace.object_graph import NotKeptError
 from ctxctl.trace.source import Source
@@ -36,7 +38,7 @@ AGAIN: Final = 0.02
 """Share of a log from which on another mark is made: what is read again until then costs less than that."""
 LATELY: Final = 86_400.0
 """Seconds: a log that nobody wrote to for so long hardly goes on, and is not marked."""
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
 _LONGEST: Final = 1 << 20
 """Bytes of an unfinished last line; with a longer one nothing is marked."""
@@ -55,24 +57,26 @@ class _Mark(msgspec.Struct, frozen=True, array_like=True):
     """How many lines that is."""
     beginning: bytes
     """Digest of these bytes."""
-    trace: str
-    """Name of the kept trace."""
     written: int
-    """Bytes of it that they gave."""
+    """Bytes of the kept trace that they gave."""
     native: bytes
     """Digest of those."""
     problems: tuple[Problem, ...]
     files: dict[str, FileState | None]
     """Read or looked for by then, the log itself left out."""
     listings: list[tuple[str, str, str]]
-    graph: bytes
+    graph: memoryview
 
 
 class MarkedImport:
     """One import of a file into the cache, marked on its way, and gone on with from an earlier mark."""
 
-    def __init__(self, folder: Path, source: Source, importer: Format, inputs: Inputs) -> None:
+    def __init__(
+        self, folder: Path, earlier: str | None, source: Source, importer: Format, inputs: Inputs
+    ) -> None:
+        """`earlier`: the name of the trace that is kept of the file, however it was by then."""
         self._folder = folder
+        self._earlier = earlier
         self._source = source
         self._importer = importer
         self._inputs = inputs
@@ -81,7 +85,8 @@ class MarkedImport:
         self._from = 0
         """Problems that were there before."""
         self._outside: list[object] = []
-        self._kept: _Mark | None = None
+        self._behind: int | None = None
+        """Bytes of the log that the earlier import had taken in, where it is gone on with."""
         self._made: _Mark | None = None
 
     def checkpoint(
@@ -101,7 +106,7 @@ class MarkedImport:
         kept = self._found(stop)
         state = None if kept is None else self._state(kept)
         if kept is not None and state is not None and self._copied(kept, file):
-            self._kept = kept
+            self._behind = kept.offset
             problems += kept.problems
             writer.go_on(state["writer"])
             made = Checkpoint(self._source, stop, self._reached, kept.offset, kept.number, state)
@@ -118,7 +123,7 @@ class MarkedImport:
 
     def beginning(self) -> bytes:
         """A digest of the log as far as it is read, for `only_grew`."""
-        return _beginning(self._source, self._source.size)
+        return digest_of_beginning(self._source, self._source.size)
 
     def only_grew(self, beginning: bytes) -> bool:
         """Whether the log was written on while it was read, and nothing else has changed: what was made of it
@@ -128,31 +133,29 @@ class MarkedImport:
             return False
         return now.size > was.size and self._inputs.unchanged(but=self._own) and self.beginning() == beginning
 
-    def save(self, trace: str, fd: int) -> None:
-        """Keep the mark of an import whose trace is kept under a name."""
-        made = self._made or self._kept
-        if made is None:
+    def save(self, fd: int) -> None:
+        """Keep the mark of an import whose trace is kept; that of an earlier one holds for it, too."""
+        if self._made is None:
             return
-        if made is self._made:
-            with open(os.dup(fd), "rb") as file:
-                made = msgspec.structs.replace(made, native=_digest(file, made.written))
-        data = msgspec.msgpack.encode(msgspec.structs.replace(made, trace=trace))
+        with open(os.dup(fd), "rb") as file:
+            made = msgspec.structs.replace(self._made, native=_digest(file, self._made.written))
+        data = msgspec.msgpack.encode(made)
         replace_file(self._folder / _MARK, xxhash.xxh3_128_digest(data) + data)
 
     def _reached(self, state: dict[str, Any], number: int) -> None:
         stop = _whole_lines(self._source)
-        kept = self._kept
-        if stop is None or (kept is not None and stop - kept.offset <= AGAIN * self._source.size):
+        if stop is None or (self._behind is not None and stop - self._behind <= AGAIN * self._source.size):
             return
         try:
-            graph = self._going_on().table.encode(state, self._outside)
+            graph = encode_graph(self._going_on().table, state, self._outside)
         except NotKeptError:
             return
         self._made = _Mark(
-            _FORMAT, code_state(), self._importer.name, stop, number, _beginning(self._source, stop), "",
+            _FORMAT, code_state(), self._importer.name, stop, number,
+            digest_of_beginning(self._source, stop),
             state["writer"][1], b"", tuple(self._problems[self._from :]),
             {name: known for name, known in self._inputs.files.items() if name != self._own},
-            [(*key, digest) for key, digest in self._inputs.listings.items()], graph,
+            [(*key, digest) for key, digest in self._inputs.listings.items()], memoryview(graph),
         )  # fmt: skip
 
     def _going_on(self) -> GoingOn:
@@ -164,7 +167,7 @@ class MarkedImport:
         source = self._source
         try:
             with open_own(self._folder / _MARK) as file:
-                data = file.read(_MAX)
+                data = memoryview(file.read(_MAX))
             if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
                 return None
             mark = msgspec.msgpack.decode(data[16:], type=_Mark)
@@ -176,7 +179,7 @@ class MarkedImport:
             return None
         if not self._as_it_was(mark) or b"\0" in source.read(mark.offset, stop - mark.offset):
             return None
-        return mark if _beginning(source, mark.offset) == mark.beginning else None
+        return mark if digest_of_beginning(source, mark.offset) == mark.beginning else None
 
     def _as_it_was(self, mark: _Mark) -> bool:
         """Whether all that stands beside the log is; says then that this import rests on it, too."""
@@ -191,7 +194,7 @@ class MarkedImport:
     def _state(self, mark: _Mark) -> dict[str, Any] | None:
         going_on = self._going_on()
         try:
-            state: dict[str, Any] = going_on.table.decode(mark.graph, self._outside)
+            state: dict[str, Any] = decode_graph(going_on.table, mark.graph, self._outside)
             if not going_on.still(state, self._source):
                 return None
             going_on.brought(state)
@@ -201,10 +204,10 @@ class MarkedImport:
 
     def _copied(self, mark: _Mark, file: BinaryIO) -> bool:
         """Put the earlier import's trace, as far as it holds, into a file."""
-        if os.path.basename(mark.trace) != mark.trace:
+        if self._earlier is None:
             return False
         try:
-            with open_own(self._folder / mark.trace) as kept:
+            with open_own(self._folder / self._earlier) as kept:
                 if _digest(kept, mark.written) != mark.native:
                     return False
                 kept.seek(0)
@@ -229,14 +232,6 @@ def _whole_lines(source: Source) -> int | None:
 def _written_lately(source: Source) -> bool:
     state = file_state(str(source.path))
     return state is not None and state.mtime_ns / 1e9 > time.time() - LATELY
-
-
-def _beginning(source: Source, size: int) -> bytes:
-    digest, at = xxhash.xxh3_128(), 0
-    while at < size and (data := source.read(at, min(_CHUNK, size - at))):
-        digest.update(data)
-        at += len(data)
-    return digest.digest()
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:

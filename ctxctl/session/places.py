@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import xxhash
@@ -31,6 +32,11 @@ _SHAPES: Final = frozenset(
     }
 )  # fmt: skip
 """What shapes a frame, so that it is too late once its step was sealed."""
+
+
+_BACK: Final = 1 << 19
+"""Bytes of a trace between two places that its index can be taken back to, and about between such a place and
+its end."""
 
 
 class StepPlaces(NamedTuple):
@@ -91,9 +97,10 @@ def step_places(index: StepIndex, redactor: Redactor | None = None) -> StepPlace
             row._replace(session=named.get(row.session), thread=named[row.thread])  # type: ignore[arg-type]
             for row in spans
         )
-    by_thread: dict[ThreadKey, list[int]] = {}
+    ordinals: dict[tuple[Any, ...], list[int]] = {}
     for ordinal, span in enumerate(spans):
-        by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
+        ordinals.setdefault(span[:2], []).append(ordinal)
+    by_thread = {ThreadKey(session, thread): mine for (session, thread), mine in ordinals.items()}
     return StepPlaces(spans, by_thread, index.late)
 
 
@@ -115,15 +122,26 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     tracker = StepTracker.restored(state["tracker"]) if state else StepTracker()
     lateness = _Lateness(index.late, state["sealed"] if state else ())
     rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
-    seen = index.seen
+    seen, add_seen = index.seen, index.add_seen
     ends: dict[ThreadKey, int] = {}
     size = max(1, trace.source.size)
     line, end, last = index.lines, index.covered, 0
+    apart = min(_BACK, size // 8)
+    due: float = max(index.covered, size - apart)
+    if index.turnback > due - apart:
+        due = inf
     for count, event in enumerate(trace.headers(index.covered, index.lines + 1)):
+        if event.offset >= due:
+            due = inf
+            for key, at in ends.items():
+                index.extend_row(rows[key], at)
+            index.late = lateness.count
+            state = _state(tracker, rows, lateness)
+            index.may_turn_back(trace.source, event.offset, event.line - 1, rows.values(), state)
         if event.event_id is not None:
             if (key_of := _key(event)) in seen:
                 continue
-            seen.add(key_of)
+            add_seen(key_of)
         if event.event_type in vocab.ABOUT_THE_TRACE:
             if event.event_type == vocab.SESSION_ENDED:
                 for cursor in tracker.ended(event):
@@ -134,7 +152,8 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
             continue
         place = tracker.place(event)
         key = place.cursor.key
-        lateness.note(key, event, place)
+        if event.record is not None or place.opened or place.late or lateness.sealed:
+            lateness.note(key, event, place)
         if place.opened:
             if key in ends:
                 index.extend_row(rows[key], ends[key])
@@ -155,12 +174,17 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
         # The last line has no end yet and may go on growing: the next run reads it again, as a repeat.
         end, line = end - last - 1, line - 1
     index.covered, index.lines = end, line
-    index.state = {
+    index.state = _state(tracker, rows, lateness)
+    index.late = lateness.count
+
+
+def _state(tracker: StepTracker, rows: dict[ThreadKey, int], lateness: _Lateness) -> dict[str, Any]:
+    """All that `_extend` goes on with."""
+    return {
         "tracker": tracker.state(),
         "rows": [[*key, row] for key, row in rows.items()],
         "sealed": lateness.state(),
     }
-    index.late = lateness.count
 
 
 class _Lateness:
@@ -168,28 +192,29 @@ class _Lateness:
 
     def __init__(self, count: int, sealed: Iterable[Sequence[Any]]) -> None:
         self.count = count
-        self._sealed = {ThreadKey(*key) for key in sealed}
+        self.sealed = {ThreadKey(*key) for key in sealed}
+        """Threads whose open step is sealed."""
 
     def state(self) -> list[list[Any]]:
         """The threads whose open step is sealed, as JSON values."""
-        return [list(key) for key in self._sealed]
+        return [list(key) for key in self.sealed]
 
     def over(self, key: ThreadKey) -> None:
         """A thread has ended, and its open step with it."""
-        self._sealed.discard(key)
+        self.sealed.discard(key)
 
     def note(self, key: ThreadKey, event: Event, place: EventPlace) -> None:
         """Take in an event and where it goes."""
         record = event.record
         ours = getattr(record, "target", vocab.MODEL) == vocab.MODEL
         if place.opened:
-            self._sealed.discard(key)
+            self.sealed.discard(key)
         elif place.late or (
-            key in self._sealed and event.step_id is not None and event.event_type in _SHAPES and ours
+            key in self.sealed and event.step_id is not None and event.event_type in _SHAPES and ours
         ):
             self.count += 1
         if isinstance(record, Injection) and ours and not place.late:
-            self._sealed.add(key)
+            self.sealed.add(key)
 
 
 def _key(event: Event) -> int:

@@ -37,8 +37,8 @@ from ctxctl.session.replay_rows import (
     ReplayKey,
     RowsAhead,
     all_bodies,
+    all_decoded,
     body_of,
-    checked,
     connected,
     decoded,
     placement_of,
@@ -263,13 +263,13 @@ def marked_replay(key: ReplayKey) -> tuple[Mark, Path] | None:
 def marked_placements(path: Path, numbers: Sequence[int], contents: Sequence[Content]) -> list[Placement]:
     """Placements of a kept replay, given all of its contents; raises DamagedError."""
     wanted = set(numbers)
-    found: dict[int, Placement] = {}
     try:
         with closing(connected(path)) as connection:
-            for number, body in connection.execute("SELECT number, body FROM placements"):
-                if number in wanted:
-                    row = decoded(checked("placements", number, body), PLACEMENT)
-                    found[number] = placement_of(row, contents[row.content] if row.content >= 0 else None)
+            rows = connection.execute("SELECT number, body FROM placements")
+            bodies = {number: body for number, body in rows if number in wanted}
+        found: dict[int, Placement] = {}
+        for number, row in zip(bodies, all_decoded("placements", bodies.items(), PLACEMENT), strict=True):
+            found[number] = placement_of(row, contents[row.content] if row.content >= 0 else None)
         return [found[number] for number in numbers]
     except (sqlite3.Error, LookupError):
         raise DamagedError from None

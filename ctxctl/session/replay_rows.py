@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -182,6 +182,20 @@ def checked(table: str, number: int, body: Any) -> bytes:
     if type(body) is not bytes or xxhash.xxh3_64_digest(body[8:], seed_of(table, number)) != body[:8]:
         raise DamagedError
     return body[8:]
+
+
+def all_decoded(
+    table: str, rows: Iterable[tuple[int, Any]], decoder: msgspec.msgpack.Decoder[Any]
+) -> Iterator[Any]:
+    """What many rows say; raises DamagedError."""
+    seed, digest, decode = seed_of(table, 0), xxhash.xxh3_64_digest, decoder.decode
+    try:
+        for number, body in rows:
+            if type(body) is not bytes or digest(body[8:], seed | number) != body[:8]:
+                raise DamagedError
+            yield decode(body[8:])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise DamagedError from None
 
 
 def body_of(connection: sqlite3.Connection, table: str, number: int) -> bytes:

@@ -13,12 +13,15 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
+import xxhash
+
 from ctxctl.trace.inputs import real_place
 from ctxctl.trace.source import Source
 from ctxctl.user_folders import user_folder
 
 LEAST: Final = 1 << 20
 """Bytes of a capture or a trace from which on what is made of it is kept."""
+_CHUNK: Final = 1 << 20
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
 
@@ -95,6 +98,15 @@ def same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
     ):
         return False
     return bool(known["samples"] == _samples(source, covered))
+
+
+def digest_of_beginning(source: Source, size: int) -> bytes:
+    """Digest of the first bytes of a source."""
+    digest, at = xxhash.xxh3_128(), 0
+    while at < size and (data := source.read(at, min(_CHUNK, size - at))):
+        digest.update(data)
+        at += len(data)
+    return digest.digest()
 
 
 def open_own(path: Path) -> Any:

@@ -1,4 +1,8 @@
-"""Where each step begins and ends in a trace, kept between runs in the user's cache directory."""
+"""Where each step begins and ends in a trace, kept between runs in the user's cache directory.
+
+A trace that has grown is read from where its index ends.  One that was written anew, and begins as the one
+before did up to a place near its end (an import that was gone on with), is read from there.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,24 @@ import hashlib
 import json
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
-from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
+import msgspec
+
+from ctxctl.trace.cache_files import (
+    cache_file,
+    digest_of_beginning,
+    fingerprint_of,
+    open_own,
+    replace_file,
+    same_file,
+)
 from ctxctl.trace.source import Source
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 _MAGIC: Final = b"ctxctl step index\n"
 _COLUMNS: Final = ("session", "thread", "turn", "step", "start", "end", "line", "finished")
 _MAX_HEADER: Final = 64 << 20
@@ -36,6 +50,22 @@ class Span(NamedTuple):
     """Byte offset of the event that finished it: its thread's next step or end; -1 while it is open."""
 
 
+class _Turnback(msgspec.Struct, frozen=True, array_like=True):
+    """A place in the trace that the index can be taken back to."""
+
+    covered: int
+    lines: int
+    beginning: bytes
+    """Digest of the bytes before it."""
+    rows: int
+    seen: int
+    """Keys of events."""
+    late: int
+    open: list[tuple[int, int, int]]
+    """Rows that went on behind it, and what they ended with by then."""
+    state: bytes
+
+
 class StepIndex:
     """Eight columns of integers, 64 bytes a step, in file order.
 
@@ -52,12 +82,65 @@ class StepIndex:
         """Bytes of the trace that the index speaks of; set by whoever builds it, at a line's end."""
         self.lines = 0
         """Lines within `covered`."""
-        self.seen: set[int] = set()
-        """64-bit keys of the events within `covered`, to know a repeated one by."""
-        self.state: dict[str, Any] | None = None
-        """JSON values that the builder needs to go on from `covered` when the file has grown."""
         self.late = 0
         """Events within `covered` that came for steps that were over."""
+        self._keys = array("Q")
+        self._state = b""
+        self._back: _Turnback | None = None
+        self._packed = b""
+        """What `_back` is read from."""
+
+    @cached_property
+    def seen(self) -> set[int]:
+        """64-bit keys of the events within `covered`, to know a repeated one by; see `add_seen`."""
+        return set(self._keys)
+
+    def add_seen(self, key: int) -> None:
+        """An event is within `covered`."""
+        self.seen.add(key)
+        self._keys.append(key)
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """JSON values that the builder needs to go on from `covered` when the file has grown."""
+        found: dict[str, Any] | None = json.loads(self._state) if self._state else None
+        return found
+
+    @state.setter
+    def state(self, state: dict[str, Any]) -> None:
+        self._state = json.dumps(state).encode()
+
+    @property
+    def turnback(self) -> int:
+        """Bytes of the trace that the index can be taken back to; 0: none."""
+        if self._back is None and self._packed:
+            self._back = msgspec.msgpack.decode(self._packed, type=_Turnback)
+        return 0 if self._back is None else self._back.covered
+
+    def may_turn_back(
+        self, source: Source, covered: int, lines: int, rows: Iterable[int], state: dict[str, Any]
+    ) -> None:
+        """All within `covered` is taken in, and only these rows may go on: remember what there is."""
+        ends, finished = self._columns["end"], self._columns["finished"]
+        self._back = _Turnback(
+            covered, lines, digest_of_beginning(source, covered), len(self), len(self._keys), self.late,
+            [(row, ends[row], finished[row]) for row in rows], json.dumps(state).encode(),
+        )  # fmt: skip
+
+    def _turn_back(self, source: Source) -> bool:
+        """Take the index back to where a trace is as the one was that it is of; False where it is not."""
+        if not 0 < self.turnback <= source.size or self._back is None:
+            return False
+        back = self._back
+        if digest_of_beginning(source, back.covered) != back.beginning:
+            return False
+        for column in self._columns.values():
+            del column[back.rows :]
+        for row, end, finished in back.open:
+            self._columns["end"][row], self._columns["finished"][row] = end, finished
+        del self._keys[back.seen :]
+        self.covered, self.lines, self.late, self._state = back.covered, back.lines, back.late, back.state
+        return True
 
     def append(
         self, session: str | None, thread: str, turn: int, step: int, start: int, end: int, line: int
@@ -66,8 +149,8 @@ class StepIndex:
         with self._lock:
             names = self._sessions.number(session), self._threads.number(thread)
             row = (*names, turn, step, start, end, line, -1)
-            for name, value in zip(_COLUMNS, row, strict=True):
-                self._columns[name].append(value)
+            for column, value in zip(self._columns.values(), row, strict=True):
+                column.append(value)
             return len(self._lines) - 1
 
     def extend_row(self, row: int, end: int) -> None:
@@ -87,7 +170,12 @@ class StepIndex:
         return Span(self._sessions.names[session], self._threads.names[thread] or "", *numbers)
 
     def __iter__(self) -> Iterator[Span]:
-        return (self[row] for row in range(len(self)))
+        count = len(self)
+        sessions, threads, *numbers = (column[:count] for column in self._columns.values())
+        named = [name or "" for name in self._threads.names]
+        return map(
+            Span, map(self._sessions.names.__getitem__, sessions), map(named.__getitem__, threads), *numbers
+        )
 
     def find(self, session: str | None, thread: str, turn: int, step: int) -> int | None:
         """The row of a step, or None; `turn` and `step` as appended.  Linear, in C per column."""
@@ -122,26 +210,38 @@ class StepIndex:
                 "file": fingerprint_of(source, self.covered),
                 "sessions": self._sessions.names,
                 "threads": self._threads.names,
-                "state": self.state,
                 "late": self.late,
-                "seen": len(self.seen),
+                "seen": len(self._keys),
+                "state": len(self._state),
             }
-            seen = array("Q", self.seen)
-        body = b"".join(columns[name][:count].tobytes() for name in _COLUMNS) + seen.tobytes()
+            back = self._packed if self._back is None else msgspec.msgpack.encode(self._back)
+            parts = [*(columns[name][:count].tobytes() for name in _COLUMNS), self._keys.tobytes()]
+        body = b"".join((*parts, self._state, back))
         head = json.dumps(header).encode()
         check = hashlib.sha256(head + body).digest()
         return replace_file(path, _MAGIC + len(head).to_bytes(8, "little") + head + body + check)
 
     @classmethod
     def load(cls, source: Source) -> StepIndex | None:
-        """The saved index of this file, or None unless the file is the one indexed or has only grown."""
+        """The saved index of this file, or None unless the file is the one indexed, has only grown, or begins
+        as that one did.
+        """
         path = cache_file(source)
         if path is None or source.spooled:
             return None
         try:
             with open_own(path) as file:
                 return cls._parse(file.read(), source)
-        except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            OverflowError,
+            RecursionError,
+            msgspec.MsgspecError,
+        ):
             return None
 
     @classmethod
@@ -155,23 +255,23 @@ class StepIndex:
         header: dict[str, Any] = json.loads(head)
         if header["format"] != FORMAT or header["byteorder"] != sys.byteorder:
             return None
-        if not same_file(header["file"], source, header["covered"]):
-            return None
         index = cls()
         index._sessions = _Names(header["sessions"])
         index._threads = _Names(header["threads"])
         width = header["rows"] * index._lines.itemsize
-        if len(body) != width * len(_COLUMNS) + 8 * header["seen"]:
+        at = width * len(_COLUMNS)
+        ends = at + 8 * header["seen"], at + 8 * header["seen"] + header["state"]
+        if header["seen"] < 0 or header["state"] < 0 or len(body) < ends[1]:
             return None
-        seen = array("Q")
-        seen.frombytes(body[width * len(_COLUMNS) :])
-        index.seen = set(seen)
+        index._keys.frombytes(body[at : ends[0]])
+        index._state, index._packed = body[ends[0] : ends[1]], body[ends[1] :]
         for number, name in enumerate(_COLUMNS):
             index._columns[name].frombytes(body[number * width : (number + 1) * width])
         index.covered, index.lines = header["covered"], header["lines"]
-        index.state = header["state"]
         index.late = header["late"]
-        return index
+        if same_file(header["file"], source, header["covered"]):
+            return index
+        return index if index._turn_back(source) else None
 
 
 class _Names:

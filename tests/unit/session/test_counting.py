@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import UnreadableError
+from ctxctl.model.content import Content
 from ctxctl.model.event import Event
+from ctxctl.model.records import Item
 from ctxctl.session import Inspector, counting, counting_beside
 from ctxctl.session.counting import CountingRoom
 from ctxctl.session.counting_beside import CountingBeside
@@ -18,7 +20,7 @@ from ctxctl.tokens import counting_process
 from ctxctl.tokens.chunks import count_tokens
 from ctxctl.tokens.counting_process import CountingProcess
 from ctxctl.trace.reader import Trace
-from ctxctl.trace.source import Source
+from ctxctl.trace.source import Source, open_source
 from tests.bench import generate
 
 
@@ -209,6 +211,44 @@ def test_what_was_read_before_a_fault_is_given_before_it_is_raised(
         given.extend(room.counted(batches(), opened.contents, source.size))
     assert given == read[:-1]
     room.close()
+
+
+@pytest.mark.parametrize("least", [1, 1 << 30])
+def test_nothing_is_read_beyond_an_empty_batch_before_that_is_passed_on(
+    trace: Path, started: list[CountingProcess], monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """One process counts on both sides of it."""
+    monkeypatch.setattr(counting, "_PAYS", least)
+    with open_source(trace) as source:
+        opened = Trace(source)
+        parts = [batch[at : at + 5] for batch in opened.batches() for at in range(0, len(batch), 5)]
+        read: list[int] = []
+
+        def batches() -> Iterator[list[Event]]:
+            for number, batch in enumerate([*parts[:6], [], *parts[6:]]):
+                read.append(number)
+                yield batch
+
+        room = CountingRoom("o200k_base")
+        passed = []
+        for batch in room.counted(batches(), opened.contents, source.size):
+            if not batch:
+                assert read == list(range(7))
+                assert passed == parts[:6]
+                ahead = [one for one in opened.contents.known() if _met(one, parts[:6])]
+                assert ahead
+                if least == 1:
+                    assert all(one.count is not None for one in ahead)
+            else:
+                passed.append(batch)
+        room.close()
+    assert passed == parts
+    assert len(started) == (least == 1)
+
+
+def _met(content: Content, batches: list[list[Event]]) -> bool:
+    """Whether a content is one of those that are counted ahead."""
+    return any(type(e.record) is Item and e.record.content is content for batch in batches for e in batch)
 
 
 def test_little_is_counted_here(

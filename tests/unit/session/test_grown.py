@@ -7,7 +7,7 @@ import random
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
+from ctxctl.model.event import Event
 from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays, replay_writer
 from ctxctl.session.cache_key import made_under
 from ctxctl.session.history_cache import item_history_of
 from ctxctl.session.history_file import load_history
 from ctxctl.trace import inputs, writer
+from ctxctl.trace.reader import Trace
 from tests.unit.session.test_kept import FAULTS, answers, in_child, kept_files, without_cache
 
 ROOT = Path(__file__).parents[3]
@@ -118,6 +120,44 @@ def test_an_import_during_which_its_log_grew_is_gone_on_with(
     answers(log)
     assert answers(log) == without_cache(log)
     assert imported == [False, True]
+
+
+def test_the_step_index_of_a_log_that_grew_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, log = COMPACTION.read_bytes(), tmp_path / "log.jsonl"
+    log.write_bytes(data[: ends_of_lines(data)[-2]])
+    answers(log)
+    began: list[int] = []
+    headers = Trace.headers
+
+    def told(self: Trace, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
+        began.append(start)
+        return headers(self, start, first_line, stop)
+
+    monkeypatch.setattr(Trace, "headers", told)
+    log.write_bytes(data)
+    grown = answers(log)
+    assert began
+    assert began[0] > 0
+    assert grown == without_cache(log)
+
+
+def test_a_mark_that_still_holds_is_left_as_it_is(
+    tmp_path: Path, imported: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_mark, "AGAIN", 0.9)
+    data, log = COMPACTION.read_bytes(), tmp_path / "log.jsonl"
+    cuts = ends_of_lines(data)[-4:]
+    states = set()
+    for cut in (*cuts, len(data)):
+        log.write_bytes(data[:cut])
+        answers(log)
+        (mark,) = (path for path in kept_files(Path(os.environ["CTXCTL_CACHE_DIR"])) if path.name == "mark")
+        states.add((mark.stat().st_ino, mark.read_bytes()))
+    assert imported == [False, *[True] * len(cuts)]
+    assert len(states) == 1
+    assert answers(log) == without_cache(log)
 
 
 def test_an_import_during_which_its_log_was_written_over_is_made_anew(
@@ -346,7 +386,9 @@ def test_damage_before_a_log_grows_gives_no_wrong_answer(seed: int, tmp_path: Pa
     answers(log)
     files = [path for path in kept_files(Path(os.environ["CTXCTL_CACHE_DIR"])) if path.stat().st_size]
     assert any(path.name == "mark" for path in files)
-    of = [path for path in files if path.name == "mark"] if seed % 3 == 0 else files
+    of = files
+    if seed % 3 < 2:
+        of = [path for path in files if (path.name, path.suffix)[seed % 3] == ("mark", ".steps")[seed % 3]]
     rng.choice(FAULTS)(rng.choice(of), rng)
     log.write_bytes(data)
     assert answers(log) == expected
@@ -354,7 +396,7 @@ def test_damage_before_a_log_grows_gives_no_wrong_answer(seed: int, tmp_path: Pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
-@pytest.mark.parametrize("at", [0, 2, 9, 20, 40, 60])
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 5, 9, 20, 40, 60])
 def test_killed_while_it_goes_on(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, log = COMPACTION.read_bytes(), tmp_path / "one.jsonl"
     log.write_bytes(data)

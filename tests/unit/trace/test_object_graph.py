@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.trace.cache_files import DamagedError
+from ctxctl.trace.graph_decode import decode_graph
+from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.object_graph import GraphTable, NotKeptError
 
 
@@ -56,6 +58,10 @@ class Record(msgspec.Struct, frozen=True, eq=False):
     more: dict[str, Any] = {}
 
 
+class Node(msgspec.Struct):
+    other: Any = None
+
+
 class Level(Enum):
     HIGH = "high"
     LOW = "low"
@@ -63,7 +69,7 @@ class Level(Enum):
 
 def _module() -> ModuleType:
     made = ModuleType(__name__)
-    made.__dict__.update(Slotted=Slotted, Loose=Loose, Pair=Pair, Record=Record)
+    made.__dict__.update(Slotted=Slotted, Loose=Loose, Pair=Pair, Record=Record, Node=Node)
     return made
 
 
@@ -79,7 +85,7 @@ TABLE = GraphTable(
 
 
 def again(root: Any, *outside: object) -> Any:
-    return TABLE.decode(TABLE.encode(root, outside), outside)
+    return decode_graph(TABLE, encode_graph(TABLE, root, outside), outside)
 
 
 plain = st.recursive(
@@ -116,6 +122,62 @@ def test_what_is_shared_is_shared_and_cycles_close() -> None:
     assert not hasattr(made[1].left, "right")
 
 
+@given(st.lists(plain, min_size=1, max_size=12), st.integers(20, 90))
+def test_many_of_a_sort_come_back(values: list[Any], times: int) -> None:
+    """Enough of them that they are looked at column by column."""
+    many = [Loose(number=at, value=value, pair=Pair(at, value)) for at in range(times) for value in values]
+    kept = {f"{at}": one for at, one in enumerate(many)}
+    keys = {(one.number, at): 1 for at, one in enumerate(many)}
+    made = again([many, kept, [one.pair for one in many], keys])
+    assert [one.number for one in made[0]] == [one.number for one in many]
+    assert [repr(one.value) for one in made[0]] == [repr(one.value) for one in many]
+    assert list(made[1].values()) == made[0]
+    assert list(made[1]) == list(kept)
+    assert all(one.pair is pair for one, pair in zip(made[0], made[2], strict=True))
+    assert made[3] == keys
+
+
+def test_among_many_some_lack_an_attribute_and_words_come_again_and_again() -> None:
+    many = [Slotted(f"word {at % 3}") for at in range(500)]
+    for at, one in enumerate(many):
+        one.left = None if at % 5 else one
+        if at % 7:
+            one.right = at << 54 if at % 2 else at
+    made = again(many)
+    assert [one.name for one in made] == [one.name for one in many]
+    assert [hasattr(one, "right") for one in made] == [hasattr(one, "right") for one in many]
+    assert [getattr(one, "right", None) for one in made] == [getattr(one, "right", None) for one in many]
+    assert [one.left is one for one in made] == [one.left is one for one in many]
+
+
+def test_what_never_changes_may_be_made_of_its_own_sort() -> None:
+    chain: Any = None
+    for at in range(2000):
+        chain = Pair(at, (chain, (at,), tuple(range(at % 40)), frozenset({(at, (at, at))})))
+    made = again([chain, chain.b[0]])
+    assert made[0].b[0] is made[1]
+    at = 1999
+    one = made[0]
+    while one is not None:
+        assert (one.a, one.b[1:]) == (at, ((at,), tuple(range(at % 40)), frozenset({(at, (at, at))})))
+        one, at = one.b[0], at - 1
+    assert at == -1
+
+
+def test_a_circle_of_what_never_changes_is_not_written() -> None:
+    one, two = Node(), Node()
+    one.other, two.other = two, one
+    with pytest.raises(NotKeptError, match="circle"):
+        encode_graph(TABLE, [one], [])
+    two.other = None
+    assert again(one).other.other is None
+
+
+def test_numbers_too_large_for_a_column_of_them_come_back() -> None:
+    many = [Loose(number=(1 << 64) - 1 - at) for at in range(100)]
+    assert [one.number for one in again(many)] == [one.number for one in many]
+
+
 def test_containers_keep_their_kind_and_order() -> None:
     held = [
         OrderedDict(b=1, a=2),
@@ -140,8 +202,8 @@ def test_what_stands_outside_is_that_of_whoever_reads() -> None:
     text, other = Text(), Text()
     loose, count = Loose(n=1), Loose(n=2)
     root = [text, Record("r", text, 0.5, {"k": [1]}), loose.method, partial(count.method, x=3)]
-    data = TABLE.encode(root, [text, count.method])
-    made = TABLE.decode(data, [other, len])
+    data = encode_graph(TABLE, root, [text, count.method])
+    made = decode_graph(TABLE, data, [other, len])
     assert made[0] is other
     assert made[1].text is other
     assert (made[1].name, made[1].share, made[1].more) == ("r", 0.5, {"k": [1]})
@@ -166,11 +228,11 @@ def _itself() -> Any:
 )  # fmt: skip
 def test_what_is_not_known_is_never_left_out(make: Callable[[], Any]) -> None:
     with pytest.raises(NotKeptError):
-        TABLE.encode({"held": [make()]}, [])
+        encode_graph(TABLE, {"held": [make()]}, [])
 
 
 def test_what_is_no_graph_is_noticed() -> None:
-    data = TABLE.encode([1, Pair(2, [3])], [])
+    data = encode_graph(TABLE, [1, Pair(2, [3])], [])
     for made in (data[:-1], b"", b"\x93\x90\x90", msgspec.msgpack.encode([[], [[99]], 1])):
         with pytest.raises(DamagedError):
-            TABLE.decode(made, [])
+            decode_graph(TABLE, made, [])
