@@ -87,7 +87,10 @@ class StepIndex:
         return Span(self._sessions.names[session], self._threads.names[thread] or "", *numbers)
 
     def __iter__(self) -> Iterator[Span]:
-        return (self[row] for row in range(len(self)))
+        sessions, threads, *numbers = (self._columns[name] for name in _COLUMNS)
+        named, called = self._sessions.names, self._threads.names
+        for row in zip(sessions, threads, *numbers, strict=False):  # another thread may be adding one
+            yield Span(named[row[0]], called[row[1]] or "", *row[2:])
 
     def find(self, session: str | None, thread: str, turn: int, step: int) -> int | None:
         """The row of a step, or None; `turn` and `step` as appended.  Linear, in C per column."""
