@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.heading import Header
-    from ctxctl.report.replay import Totals
+    from ctxctl.report.totals import Totals
     from ctxctl.session import Inspector
     from ctxctl.session.naming import NamedPlace
     from ctxctl.session.replay_rows import ReplayKey
@@ -215,7 +215,7 @@ def _step_lines(
     from ctxctl.cli.selection import SelectedResults
     from ctxctl.model.results import Step
     from ctxctl.report.oneline import step_line
-    from ctxctl.report.replay import Totals
+    from ctxctl.report.totals import Totals
 
     totals = Totals()
     _calm_collector()
@@ -275,7 +275,7 @@ def _json(
     from ctxctl.cli.run import header, tell_problems, verdict
     from ctxctl.cli.selection import SelectedResults
     from ctxctl.report import jsonout
-    from ctxctl.report.replay import Totals
+    from ctxctl.report.totals import Totals
 
     out = run.out
     _calm_collector()
@@ -315,7 +315,7 @@ def _json_of_all(inspector: Inspector, run: Run, chosen: TurnSelection, key: Rep
     from ctxctl.cli.selection import SelectedResults
     from ctxctl.model.results import Summary
     from ctxctl.report import jsonout
-    from ctxctl.report.replay import Totals
+    from ctxctl.report.totals import Totals
     from ctxctl.session.kept_lines import PrintedLines
 
     totals = Totals()

@@ -81,8 +81,9 @@ class KeptLines:
         self._path = None if key.source.spooled else cache_file(key.source, f"lines-{name}")
 
     def find(self) -> tuple[bytes, Iterator[tuple[int, bytes]]] | None:
-        """What is known beside the lines, and blocks of so many of them, which raise DamagedError; None where nothing
-        is kept.
+        """What is known beside the lines, and blocks of so many of them, which raise DamagedError.
+
+        None where nothing is kept.
         """
         if self._path is None:
             return None
