@@ -240,14 +240,18 @@ def _still_true(row: bytes, path: bytes) -> bytes | None:
 def _ends(path: bytes) -> bytes:
     """A digest of a file's first and last bytes; empty where it is none."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            digest = sha256(file.read(_END) or b"")
-            if (size := os.fstat(file.fileno()).st_size) > _END:
-                file.seek(max(_END, size - _END))
-                digest.update(file.read(_END) or b"")
-            return digest.digest()
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        digest = sha256(os.pread(file, _END, 0))
+        if (size := os.fstat(file).st_size) > _END:
+            digest.update(os.pread(file, _END, max(_END, size - _END)))
+        return digest.digest()
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
 
 
 def _size(path: bytes) -> int:
