@@ -120,7 +120,7 @@ class CostGroups:
         """As all captures have them; None before the first."""
 
     def add(self, name: str, costs: SessionCosts) -> None:
-        """Take in a capture, whose sums may be changed afterwards."""
+        """Take in a capture."""
         self.as_of, self.catalogue = costs.as_of, costs.catalogue
         self.whole.captures += 1
         seen: set[str] = set()
@@ -128,13 +128,15 @@ class CostGroups:
             self.whole.add(costs, part)
             called = self._name(name, costs, part)
             group = self.groups.get(called)
-            if group is not None:
-                group.add(costs, part)
-            else:  # what begins with nothing
-                group = self.groups[called] = Group(called, sums=part.sums)
-                group.note(costs, part)
+            if group is None:
+                group = self.groups[called] = Group(called)
             group.captures += called not in seen
             seen.add(called)
+            if self._by == "session" and len(costs.parts) == 1:  # all that the group will ever hold
+                group.note(costs, part)
+                group.sums = part.sums
+            else:
+                group.add(costs, part)
         if self._by == "session" and not costs.parts:
             self.groups[name] = Group(name, captures=1, formats=[costs.format])
 

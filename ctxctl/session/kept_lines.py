@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Beside = TypeVar("Beside")
 FORMAT: Final = 1
-_BLOCK: Final = 1 << 18
+_BLOCK_BYTES: Final = 1 << 18
 """Bytes of lines that are compressed together; a line is never cut."""
 _LEVEL: Final = 3
 _CHECK: Final = 8
@@ -149,7 +149,7 @@ class LinesWriter:
         """Take in a line, with its end."""
         self._held.append(line)
         self._size += len(line)
-        if self._size >= _BLOCK:
+        if self._size >= _BLOCK_BYTES:
             self._write()
 
     def finish(self, beside: bytes) -> None:
