@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Generic, TypeVar
 import msgspec
 import xxhash
 
-from ctxctl.text import json_safe
+from ctxctl.text import safe_lines
 from ctxctl.trace.cache_files import (
     DamagedError,
     cache_file,
@@ -40,7 +40,6 @@ _BLOCK_BYTES: Final = 1 << 18
 """Bytes of lines that are compressed together; a line is never cut."""
 _LEVEL: Final = 3
 _CHECK: Final = 8
-_PLAIN: Final = bytes(range(0x20, 0x7F)) + b"\n"
 _END: Final = 16 + 8
 """Digest of the index, and its length."""
 _MOST: Final = 8 << 20
@@ -307,20 +306,6 @@ def _blocks_of(file: BinaryIO, blocks: tuple[_Block, ...]) -> Iterator[tuple[int
                 more = unpacker.decompress(unpacker.unconsumed_tail, 1)
             except (OSError, zlib.error):
                 raise DamagedError from None
-            if more or not unpacker.eof or len(lines) != size or not _are_safe(lines, count):
+            if more or not unpacker.eof or len(lines) != size or safe_lines(lines) != count:
                 raise DamagedError
             yield count, lines
-
-
-def _are_safe(lines: bytes, count: int) -> bool:
-    """Whether these are so many lines as `jsonout.line` writes them, whoever wrote the file."""
-    split = lines.splitlines()
-    if len(split) != count or lines[-1:] != b"\n" or (b"#" in lines and b"##" in lines):
-        return False
-    if not all(line.startswith(b"{") for line in split):
-        return False
-    odd = lines.translate(None, _PLAIN)
-    try:
-        return not odd or (min(odd) > 0x7F and json_safe(odd) == odd)
-    except UnicodeDecodeError:
-        return False
