@@ -65,14 +65,9 @@ def print_steps(
     counts, ended, limits = Counts(), False, Ceilings()
     named = not (run.json or wish.only_count or run.options.oneline)
     for stop in steps_where(
-        inspector,
-        query,
-        out.progressed,
-        book=price_book(query, run),
-        skipped=run.everything,
-        whole=not wish.first,
-        frames=named,
-    ):
+        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything,
+        whole=not wish.first, frames=named,
+    ):  # fmt: skip
         step, held = stop.at.step, stop.held
         if named:
             words.see(stop.at)
