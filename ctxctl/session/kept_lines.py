@@ -113,7 +113,8 @@ class KeptLines:
         if self._path is None or not is_keeping() or not self._key.steady():
             return None
         try:
-            return LinesWriter(self._path, self._finished)
+            kept = self._key.source.kept is not None
+            return LinesWriter(self._path, self._path.parent if kept else self._path, self._finished)
         except OSError:
             return None
 
@@ -132,10 +133,12 @@ class LinesWriter:
     Raises OSError where there is no place for them.
     """
 
-    def __init__(self, path: Path, index: Callable[[list[_Block], bytes], bytes | None]) -> None:
+    def __init__(self, path: Path, spare: Path, index: Callable[[list[_Block], bytes], bytes | None]) -> None:
+        """`spare`: what is not to go when room is made for them."""
         import tempfile  # slow to import
 
         self._path = path
+        self._spare = spare
         self._index = index
         self._held: list[bytes] = []
         self._size = 0
@@ -166,6 +169,9 @@ class LinesWriter:
             self._file = None
         except OSError:
             return
+        from ctxctl.session.cache_room import prune_cache
+
+        prune_cache(spare=self._spare)
 
     def give_up(self) -> None:
         """Keep nothing of what is not finished."""
