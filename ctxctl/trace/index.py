@@ -52,7 +52,7 @@ class StepIndex:
         """Bytes of the trace that the index speaks of; set by whoever builds it, at a line's end."""
         self.lines = 0
         """Lines within `covered`."""
-        self.seen: set[int] = set()
+        self._seen: set[int] | array[int] = set()
         """64-bit keys of the events within `covered`, to know a repeated one by."""
         self.state: dict[str, Any] | None = None
         """JSON values that the builder needs to go on from `covered` when the file has grown."""
@@ -91,6 +91,13 @@ class StepIndex:
         named, called = self._sessions.names, self._threads.names
         for row in zip(sessions, threads, *numbers, strict=False):  # another thread may be adding one
             yield Span(named[row[0]], called[row[1]] or "", *row[2:])
+
+    @property
+    def seen(self) -> set[int]:
+        """Keys of the events, once somebody asks for them."""
+        if not isinstance(self._seen, set):
+            self._seen = set(self._seen)
+        return self._seen
 
     def find(self, session: str | None, thread: str, turn: int, step: int) -> int | None:
         """The row of a step, or None; `turn` and `step` as appended.  Linear, in C per column."""
@@ -168,7 +175,7 @@ class StepIndex:
             return None
         seen = array("Q")
         seen.frombytes(body[width * len(_COLUMNS) :])
-        index.seen = set(seen)
+        index._seen = seen
         for number, name in enumerate(_COLUMNS):
             index._columns[name].frombytes(body[number * width : (number + 1) * width])
         index.covered, index.lines = header["covered"], header["lines"]
