@@ -173,7 +173,7 @@ def test_readers_beside_one_writer() -> None:
 
 def test_keys_of_events_seen_come_back_and_a_file_without_all_of_them_is_none(file: Path) -> None:
     index = build()
-    index.seen = {0, 5, (1 << 64) - 1}
+    index.seen.update({0, 5, (1 << 64) - 1})
     with open_source(file) as source:
         assert index.save(source)
     again = loaded(file)
