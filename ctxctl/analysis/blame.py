@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,9 +18,11 @@ from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total,
 from ctxctl.model.results import Placement
 from ctxctl.session.assembly import joints_of, text_of
 from ctxctl.session.walked import keep_replay, walked
+from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
+    from ctxctl.session.replay_cache import KeptReplay
 
 Check = Callable[[], None]
 """Called now and then; may raise to give up."""
@@ -99,14 +102,29 @@ def _behind(
 
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
     """Since when each placement is there, by a walk from the start up to the step."""
-    logs: dict[ThreadKey, EntryLog] = {}
     keep_replay(inspector, progress)
+    kept = inspector.kept_replay()
+    if kept is not None and not kept.has_problems():
+        try:
+            return _kept(inspector, kept, ordinal)
+        except DamagedError:
+            inspector.forget_replay()
+    logs: dict[ThreadKey, EntryLog] = {}
     for number, one in enumerate(walked(inspector, progress, whole=False)):
         log = logs.setdefault(one.key, EntryLog())
         log.note(number, one.delta)
         if number == ordinal:
             return _Known(one.at, log.since(ordinal, one.at.placements))
     raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+
+
+def _kept(inspector: Inspector, kept: KeptReplay, ordinal: int) -> _Known:
+    """As `_walked`, from what a kept replay says of the step's thread alone; raises DamagedError."""
+    at, places, log = inspector.at(ordinal), inspector.places(), EntryLog()
+    mine = places.by_thread[ThreadKey(at.step.session, at.step.thread)]
+    for number, delta in kept.deltas(mine[: bisect_right(mine, ordinal)]):
+        log.note(number, delta)
+    return _Known(at, log.since(ordinal, at.placements))
 
 
 # The blocks -------------------------------------------------------------------------------------------------

@@ -70,6 +70,18 @@ class SessionCosts(msgspec.Struct, frozen=True, array_like=True):
     finding_count: int
 
 
+class RequestsAlone(msgspec.Struct, frozen=True, array_like=True):
+    """Of a `SessionCosts` its requests; what stands in front of them is passed over as it is."""
+
+    format: msgspec.Raw
+    directory: msgspec.Raw
+    learned: msgspec.Raw
+    as_of: msgspec.Raw
+    catalogue: msgspec.Raw
+    parts: msgspec.Raw
+    requests: bytes
+
+
 class Group(msgspec.Struct):
     """Requests that belong together, and what they cost."""
 
@@ -83,13 +95,17 @@ class Group(msgspec.Struct):
 
     def add(self, costs: SessionCosts, part: CostPart) -> None:
         """Take in a part of a capture."""
+        self.note(costs, part)
+        self.sums.plus(part.sums)
+
+    def note(self, costs: SessionCosts, part: CostPart) -> None:
+        """Take in what a part of a capture is of, without what it cost."""
         times = [time for time in (self.first, part.first, self.last, part.last) if time is not None]
         self.first, self.last = min(times, default=None), max(times, default=None)
         if part.model is not None and part.model not in self.models:
             self.models.append(part.model)
         if costs.format not in self.formats:
             self.formats.append(costs.format)
-        self.sums.plus(part.sums)
 
 
 class CostGroups:
@@ -109,14 +125,18 @@ class CostGroups:
         self.whole.captures += 1
         seen: set[str] = set()
         for part in costs.parts:
+            self.whole.add(costs, part)
             called = self._name(name, costs, part)
             group = self.groups.get(called)
             if group is None:
                 group = self.groups[called] = Group(called)
             group.captures += called not in seen
             seen.add(called)
-            group.add(costs, part)
-            self.whole.add(costs, part)
+            if self._by == "session" and len(costs.parts) == 1:  # all that the group will ever hold
+                group.note(costs, part)
+                group.sums = part.sums
+            else:
+                group.add(costs, part)
         if self._by == "session" and not costs.parts:
             self.groups[name] = Group(name, captures=1, formats=[costs.format])
 

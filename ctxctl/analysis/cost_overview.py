@@ -42,6 +42,12 @@ class CostQuestion(NamedTuple):
     as_of: str | None
     """YYYY-MM-DD: whose day's prices a request without a time has; None: the packaged ones'."""
 
+    @property
+    def words(self) -> str:
+        """All that the answer depends on beside the trace and what it is replayed under."""
+        models = sorted(self.models.items())
+        return f"costs {self.by} {models} {self.provider} {self.as_of} {surroundings(())}"
+
     def costs(self) -> Costs:
         """Sums to be fed."""
         return Costs(RateBook(self.models, self.provider, self.as_of), GROUPINGS[self.by])
@@ -63,8 +69,7 @@ def cost_overview(
     inspector: Inspector, asked: CostQuestion, progress: Progress | None = None
 ) -> CostOverview:
     """The answer: as it was kept, or by a walk through the trace."""
-    models = sorted(asked.models.items())
-    question = f"costs {asked.by} {models} {asked.provider} {asked.as_of} {surroundings(())}"
+    question = asked.words
     answers, kept = answers_of(inspector), inspector.kept_replay()
     data = answers.find(question) if answers is not None else None
     if data is not None and kept is not None:

@@ -91,14 +91,18 @@ def steps_where(
     skipped: bool = False,
     settle: bool = True,
     whole: bool = True,
+    frames: bool = True,
 ) -> Iterator[WhereStep]:
     """Go through the trace, asking the query at each step.
 
-    With `settle`, `summary` and `problems` are of it.  `whole`: all steps will be taken.
+    With `settle`, `summary` and `problems` are of it.  `whole`: all steps will be taken.  `frames`: whoever
+    asks looks at the steps' frames as well.
     """
     asked = WhereQuery(inspector, query, book)
     listed = skipped or query.asks_skipped
-    walk = walked(inspector, progress, skipped=listed, settle=settle, whole=whole)
+    walk = walked(
+        inspector, progress, skipped=listed, settle=settle, whole=whole, frames=frames or query.asks_frames
+    )
     for ordinal, one in enumerate(walk):
         yield WhereStep(ordinal, one.at, asked.held(one))
 

@@ -152,17 +152,36 @@ def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
 def _json(
     inspector: Inspector, question: CostQuestion, run: Run, head: Header, chosen: TurnSelection
 ) -> None:
-    from ctxctl.analysis.costs import step_costs
-    from ctxctl.report import costs as report
     from ctxctl.report import jsonout
 
-    out, costs = run.out, question.costs()
-    out.json(jsonout.trace(head))
+    run.out.json(jsonout.trace(head))
+    key = inspector.kept_replays.key(inspector.params, inspector.strategy, inspector.edits)
+    if key is None or not chosen.is_all:
+        for line in _json_lines(inspector, question, chosen):
+            run.out.write(line)
+        return
+    from ctxctl.session.kept_lines import PrintedLines
+
+    lines = PrintedLines(
+        inspector, key, question.words, lambda: _json_lines(inspector, question, chosen), lambda: None,
+        type(None), settle=False,
+    )  # fmt: skip
+    for line in lines:
+        run.out.write(line)
+
+
+def _json_lines(inspector: Inspector, question: CostQuestion, chosen: TurnSelection) -> Iterator[bytes]:
+    """Each chosen step, then what they were spent on, then the sums."""
+    from ctxctl.analysis.costs import step_costs
+    from ctxctl.report import costs as report
+    from ctxctl.report.jsonout import line
+
+    costs = question.costs()
     for one in step_costs(inspector, costs, only=None if chosen.is_all else chosen.__call__):
-        out.json(report.step_object(one))
+        yield line(report.step_object(one))
     for spent in costs.spent():
-        out.json(report.spent_object(question.by, spent))
-    out.json(report.sum_object(costs))
+        yield line(report.spent_object(question.by, spent))
+    yield line(report.sum_object(costs))
 
 
 def _with_rows(

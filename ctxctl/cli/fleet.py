@@ -131,15 +131,22 @@ def failure(name: str, why: Failed) -> Told:
     return Told(name, [Problem(0, 0, why.slug, why.message)], 1)
 
 
+def problem_lines(told: Iterable[Told]) -> Iterator[bytes]:
+    """Problems of all captures as lines of JSON."""
+    from ctxctl.report import jsonout
+
+    for one in told:
+        for problem in one.problems:
+            yield jsonout.line(jsonout.problem(problem, source=one.name))
+
+
 def tell_all(directory: str, told: Iterable[Told], run: Run) -> None:
     """Problems of all captures: as JSON on standard output, else on standard error, no more than allowed."""
-    from ctxctl.report import jsonout
     from ctxctl.report.tables import listed, problem_line, unshown_line
 
     if run.json:
-        for one in told:
-            for problem in one.problems:
-                run.out.json(jsonout.problem(problem, source=one.name))
+        for data in problem_lines(told):
+            run.out.write(data)
         return
     cap = None if run.everything else run.settings.problems
     shown: list[str] = []

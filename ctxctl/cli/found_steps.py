@@ -63,16 +63,14 @@ def print_steps(
     words = ItemWords(inspector)
     names = words.names(ids=run.options.ids)
     counts, ended, limits = Counts(), False, Ceilings()
+    named = not (run.json or wish.only_count or run.options.oneline)
     for stop in steps_where(
-        inspector,
-        query,
-        out.progressed,
-        book=price_book(query, run),
-        skipped=run.everything,
-        whole=not wish.first,
-    ):
+        inspector, query, out.progressed, book=price_book(query, run), skipped=run.everything,
+        whole=not wish.first, frames=named,
+    ):  # fmt: skip
         step, held = stop.at.step, stop.held
-        words.see(stop.at)
+        if named:
+            words.see(stop.at)
         if (left_out is not None and left_out(step)) or ended:
             continue
         if wish.thread not in (None, step.thread) or (chosen is not None and not chosen(step)):

@@ -278,10 +278,10 @@ class SelectedResults:
     @property
     def where(self) -> Narrowed | None:
         """How many steps were shown so far; None without a query."""
-        from ctxctl.report.find import Narrowed
-
         if self._query is None:
             return None
+        from ctxctl.report.find import Narrowed
+
         return Narrowed(str(self._query), self._fit, self._steps - self._fit, self._undecided)
 
     def __iter__(self) -> Iterator[tuple[Step | Turn, bool]]:

@@ -22,7 +22,8 @@ from ctxctl.model.results import Step, Turn
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report import jsonout
 from ctxctl.report.heading import base_name
-from ctxctl.report.replay import ReplayReport, Totals
+from ctxctl.report.replay import ReplayReport
+from ctxctl.report.totals import Totals
 from ctxctl.text import visible
 
 if TYPE_CHECKING:

@@ -113,6 +113,16 @@ class Asker:
             return captures_in(self._top, format_name)
         return of_bytes(data)
 
+    def found(self, key: bytes) -> bytes | None:
+        """What was kept under a key of the caller's own."""
+        rows = self._store.get_all([key]) if self._store is not None else ()
+        return next((data for _, data in rows), None)
+
+    def keep(self, key: bytes, data: bytes) -> None:
+        """Keep something under a key of the caller's own, in place of what was kept there."""
+        if self._store is not None:
+            self._store.put(key, data)
+
     def ask(
         self,
         question: Question,
@@ -240,14 +250,18 @@ def _still_true(row: bytes, path: bytes) -> bytes | None:
 def _ends(path: bytes) -> bytes:
     """A digest of a file's first and last bytes; empty where it is none."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            digest = sha256(file.read(_END) or b"")
-            if (size := os.fstat(file.fileno()).st_size) > _END:
-                file.seek(max(_END, size - _END))
-                digest.update(file.read(_END) or b"")
-            return digest.digest()
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        digest = sha256(os.pread(file, _END, 0))
+        if (size := os.fstat(file).st_size) > _END:
+            digest.update(os.pread(file, _END, max(_END, size - _END)))
+        return digest.digest()
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
 
 
 def _size(path: bytes) -> int:

@@ -235,7 +235,8 @@ class CostSums:
             (self.unpriced, other.unpriced), (self.units, other.units), (self.not_priced, other.not_priced),
             (self.sources, other.sources), (self.assumed, other.assumed),
         ):  # fmt: skip
-            count_all(ours, theirs)
+            if theirs:
+                count_all(ours, theirs)
         self.doubted.plus(other.doubted)
         self.broken, self.saved = self.broken + other.broken, self.saved + other.saved
         self.breaks += other.breaks

@@ -245,14 +245,17 @@ _ALWAYS: Final = ("input", "cached", "written", "output", "written_1h")
 
 def exact(amount: Decimal | None) -> str | None:
     """All digits, for JSON; None where nobody knows."""
-    return None if amount is None else f"{amount.normalize():f}"
+    if amount is None:
+        return None
+    return f"{amount.normalize():f}" if amount or amount.is_signed() else "0"
 
 
 def money_object(money: Money | None) -> dict[str, str | None] | None:
     """By part, and in all; the parts that few bills have only where there is something of them."""
     if money is None:
         return None
-    parts = {name: exact(amount) for name, amount in money._asdict().items() if amount or name in _ALWAYS}
+    named = zip(Money._fields, money, strict=True)
+    parts = {name: exact(amount) for name, amount in named if amount or name in _ALWAYS}
     return {**parts, "total": exact(money.total)}
 
 
@@ -260,7 +263,8 @@ def tokens_object(tokens: Tokens | None) -> dict[str, int] | None:
     """Tokens by part, and in all; the parts that few bills have only where there is something of them."""
     if tokens is None:
         return None
-    return {name: count for name, count in tokens._asdict().items() if count or name in _ALWAYS}
+    named = zip(Tokens._fields, tokens, strict=True)
+    return {name: count for name, count in named if count or name in _ALWAYS}
 
 
 def rates_object(rates: Rates) -> dict[str, str | None]:

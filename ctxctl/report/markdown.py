@@ -22,8 +22,8 @@ from ctxctl.report.bill_notes import doubted_lines, misses_text, with_mark
 from ctxctl.report.changes import tokens_text
 from ctxctl.report.costs import spent_money, spent_tokens
 from ctxctl.report.heading import Header, how_known, learned_text
-from ctxctl.report.replay import Totals
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, unrecorded_text
+from ctxctl.report.totals import Totals
 from ctxctl.session import Inspector
 from ctxctl.session.item_words import ItemWords, broken_name
 from ctxctl.session.survey import row_of

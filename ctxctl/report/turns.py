@@ -29,7 +29,7 @@ from ctxctl.report.heading import (
 )
 from ctxctl.report.oneline import turn_line
 from ctxctl.report.paint import Paint
-from ctxctl.report.replay import Totals, fits_text, held
+from ctxctl.report.replay import fits_text, held
 from ctxctl.report.sent import (
     NOT_RECORDED,
     known_by,
@@ -41,6 +41,7 @@ from ctxctl.report.sent import (
 )
 from ctxctl.report.step import believed_bill
 from ctxctl.report.tables import Column, labelled, ordered_segments, table, width_of
+from ctxctl.report.totals import Totals
 from ctxctl.text import cells, clip, preview, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import (

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -109,8 +109,18 @@ class KeptReplay:
                 result = decoded(body, RESULTS)
                 yield result.step, result.turn
 
-    def walked(self) -> Iterator[Walked]:
-        """Each step in order with its frame, what changed in it, and the turn that it ended."""
+    def walked(self, *, frames: bool = True) -> Iterator[Walked]:
+        """Each step in order with its frame, what changed in it, and the turn that it ended.
+
+        Without `frames` all of that is empty but for the step and the turn.
+        """
+        if frames:
+            yield from self._with_frames()
+            return
+        for step, turn in self.results():
+            yield Walked(StepAt(step, [], turn), _NOTHING, {})
+
+    def _with_frames(self) -> Iterator[Walked]:
         frames: dict[ThreadKey, list[Placement]] = {}
         with closing(self._reading()) as connection:
             known = _Placements(connection, self._contents, in_order=True)
@@ -122,6 +132,28 @@ class KeptReplay:
                 now = frames[key] = known.rebuilt(before if frame.before >= 0 else [], frame)
                 at = StepAt(result.step, now, result.turn)
                 yield Walked(at, known.delta(before, now, frame), known.omitted(result.omitted))
+
+    def deltas(self, ordinals: Sequence[int]) -> Iterator[tuple[int, FrameDelta]]:
+        """What changed in the frames of one thread's first steps, whose placements are without their texts.
+
+        `ordinals`: those of the steps, in order.
+        """
+        wanted = iter(ordinals)
+        following = next(wanted, None)
+        now: list[Placement] = []
+        with closing(self._reading()) as connection:
+            known = _Placements(connection, self._contents, in_order=True, texts=False)
+            for number, row in enumerate(all_bodies(connection, "frames", self.steps)):
+                if number != following:
+                    continue
+                frame = decoded(row, FRAME)
+                before, now = now, known.rebuilt(now if frame.before >= 0 else [], frame)
+                yield number, known.delta(before, now, frame)
+                following = next(wanted, None)
+                if following is None:
+                    return
+        if following is not None:
+            raise DamagedError
 
     def has_problems(self) -> bool:
         """Whether reading the trace or replaying it finds something wrong, beside what opening it does."""
@@ -167,11 +199,25 @@ class KeptReplay:
             raise DamagedError from None
 
 
+_NOTHING: Final = FrameDelta(0, 0, [], [], False, [], [])
+
+
 class _Placements:
     """The placements of frames as they are read, each one object; what is needed of their contents."""
 
-    def __init__(self, connection: sqlite3.Connection, contents: Contents, *, in_order: bool = False) -> None:
-        """`in_order`: all steps are gone through, so that rows are read in stretches, in their own order."""
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        contents: Contents,
+        *,
+        in_order: bool = False,
+        texts: bool = True,
+    ) -> None:
+        """`in_order`: all steps are gone through, so that rows are read in stretches, in their own order.
+
+        `texts`: the contents of placements are wanted.
+        """
+        self._texts = texts
         self.connection = connection
         self._contents = contents
         self._known: dict[int, Placement] = {}
@@ -211,7 +257,7 @@ class _Placements:
         if not missing:
             return
         rows = {number: decoded(body, PLACEMENT) for number, body in self._bodies("placements", missing)}
-        wanted = list(dict.fromkeys(row.content for row in rows.values() if row.content >= 0))
+        wanted = list(dict.fromkeys(row.content for row in rows.values() if row.content >= 0 and self._texts))
         contents = {number: self._content(number) for number in wanted}
         for number, row in rows.items():
             self._known[number] = placement_of(row, contents.get(row.content))

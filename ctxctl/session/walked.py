@@ -42,7 +42,7 @@ class Walked(NamedTuple):
 class KeptWalk(Protocol):
     """What a walk needs of a kept replay."""
 
-    def walked(self) -> Iterator[Walked]:
+    def walked(self, *, frames: bool = True) -> Iterator[Walked]:
         """Each step in order; raises DamagedError."""
         ...
 
@@ -72,6 +72,7 @@ def walked(
     skipped: bool = False,
     settle: bool = False,
     whole: bool = True,
+    frames: bool = True,
 ) -> Iterator[Walked]:
     """Each step in order, with its frame and what changed in it.
 
@@ -82,6 +83,7 @@ def walked(
         settle: The inspector's `problems` and `summary` are those of this walk once it has come to its end.
         whole: It will come to its end.  One that may not tells of the problems that it came by, so a trace
             that has some is replayed.
+        frames: Somebody looks at frames, at what changed in them or at texts; else these may be empty.
     """
     kept = None if skipped else inspector.kept_replay()
     if kept is not None and not whole and kept.has_problems():
@@ -89,7 +91,7 @@ def walked(
     told = 0
     if kept is not None:
         try:
-            for one in kept.walked():
+            for one in kept.walked(frames=frames):
                 told += 1
                 yield one
         except DamagedError:

@@ -95,7 +95,7 @@ class Inputs:
                 all(file_state(name) == self.files[name] for name in files)
                 and all(self._holds(name) for name in files if name in self.young)
                 and all(
-                    _digest(_found(Path(directory), pattern)) == known
+                    _digest_of(directory, pattern) == known
                     for (directory, pattern), known in self.listings.items()
                 )
             )
@@ -212,9 +212,21 @@ def whole_digest(path: str) -> bytes:
     return digest.digest()
 
 
-_LISTED: Final[dict[tuple[str, str], tuple[FileState, list[str]]]] = {}
-"""What patterns of one level found in directories, and the state that the directory had: many captures of one
-directory look for the same."""
+_LISTED: Final[dict[tuple[str, str], tuple[FileState, list[str], str]]] = {}
+"""What patterns of one level found in directories, with a digest of that, and the state that the directory
+had: many captures of one directory look for the same."""
+
+
+def _digest_of(directory: str, pattern: str) -> str:
+    """A digest of what a pattern finds in a directory."""
+    if pattern != UNDER:
+        state = file_state(directory)
+        if state is None:
+            return _NOTHING
+        known = _LISTED.get((directory, pattern))
+        if known is not None and known[0] == state:
+            return known[2]
+    return _digest(_found(Path(directory), pattern))
 
 
 def _found(directory: Path, pattern: str) -> list[str]:
@@ -230,7 +242,7 @@ def _found(directory: Path, pattern: str) -> list[str]:
     settled = state.settled(time.time())
     found = sorted(str(path.relative_to(directory)) for path in directory.glob(pattern))
     if settled and "/" not in pattern and "**" not in pattern:
-        _LISTED[key] = (state, found)
+        _LISTED[key] = (state, found, _digest(found))
     return found
 
 
@@ -255,3 +267,6 @@ def _under(top: Path, most: int = MAX_FILES) -> list[str]:
 
 def _digest(names: list[str]) -> str:
     return sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+_NOTHING: Final = _digest([])

@@ -159,9 +159,12 @@ def open_source(path: str | Path) -> Source:
         UnavailableError: `needs-zstd`.
     """
     name = str(path)
-    if name != "-":
-        note_file(real_place(name))
-    source = _open_stdin() if name == "-" else _open_file(name)
+    if name == "-":
+        source = _open_stdin()
+    else:
+        place = real_place(name)
+        note_file(place)
+        source = _open_file(name, place)
     try:
         if source.size == 0:
             raise _empty(name)
@@ -176,7 +179,7 @@ def open_source(path: str | Path) -> Source:
     return spooled
 
 
-def _open_file(name: str) -> Source:
+def _open_file(name: str, place: Path) -> Source:
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -191,7 +194,7 @@ def _open_file(name: str) -> Source:
         raise UnreadableError("not-readable", f"cannot open {name}: {error.strerror}") from None
     try:
         _require_regular(name, os.fstat(fd).st_mode)
-        return Source(name, fd=fd, path=real_place(name))
+        return Source(name, fd=fd, path=place)
     except OSError as error:
         _let_go(fd)
         raise UnreadableError("not-readable", f"cannot open {name}: {error.strerror}") from None

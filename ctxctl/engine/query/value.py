@@ -80,6 +80,11 @@ class Query:
         )
 
     @property
+    def asks_frames(self) -> bool:
+        """Whether the copies in a window, or their texts, have to be looked at."""
+        return bool(self.words or self.window) or self.asks_segment
+
+    @property
     def asks_around(self) -> bool:
         """It asks what a step itself does not tell, see `QueryContext`."""
         return bool(self.window) or self.asks_cost

@@ -8,6 +8,7 @@ answer is not known of any of them, so a prompt may be as long as `KnownLimit.ca
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ctxctl.tokens.catalogue.clients import SERVED_BY, client_window
@@ -90,6 +91,25 @@ def known_limit(
     """
     if model is None:
         return NOTHING
+    if not own and table is None:
+        return _packaged(model, provider, runtime, version)
+    return _known(model, provider, own, runtime, version, table)
+
+
+@lru_cache(maxsize=256)
+def _packaged(model: str, provider: str | None, runtime: str | None, version: str | None) -> KnownLimit:
+    """By the packaged table alone: the same of every capture."""
+    return _known(model, provider, None, runtime, version, None)
+
+
+def _known(
+    model: str,
+    provider: str | None,
+    own: Mapping[str, Mapping[str, Any]] | None,
+    runtime: str | None,
+    version: str | None,
+    table: Table | None,
+) -> KnownLimit:
     table = load_table() if table is None else table
     provider = provider or SERVED_BY.get(runtime or "")
     known = find_model(model, provider, own=own, table=table)

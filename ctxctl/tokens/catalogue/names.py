@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -150,8 +151,13 @@ def large_window(model: str) -> bool:
     return _LARGE.search(model.strip().lower()) is not None
 
 
-def spellings(model: str) -> Iterator[Spelling]:
+@lru_cache(maxsize=256)
+def spellings(model: str) -> tuple[Spelling, ...]:
     """A name as it is, then as it may be meant: the fewest changes first, no two alike."""
+    return tuple(_spelled(model))
+
+
+def _spelled(model: str) -> Iterator[Spelling]:
     if len(model) > _MAX:
         return
     waiting = deque([Spelling(model.strip().lower(), None, "")])

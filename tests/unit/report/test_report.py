@@ -32,7 +32,7 @@ from ctxctl.report.changes import cause_text, changes_table, counts_line, counts
 from ctxctl.report.heading import Header, header_lines, one_line
 from ctxctl.report.life import life_lines, life_spans
 from ctxctl.report.paint import ansi, plain
-from ctxctl.report.replay import ReplayReport, Totals
+from ctxctl.report.replay import ReplayReport
 from ctxctl.report.step import cache_text, facts, sent_text, step_lines, usage_text
 from ctxctl.report.tables import (
     Column,
@@ -45,6 +45,7 @@ from ctxctl.report.tables import (
     table,
     wrap,
 )
+from ctxctl.report.totals import Totals
 from ctxctl.text import cells
 from ctxctl.wording import number, plural, signed
 

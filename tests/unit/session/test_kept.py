@@ -21,6 +21,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ctxctl.analysis.blame import blame_frame
+from ctxctl.analysis.where import steps_where
+from ctxctl.engine.query import parse_query
 from ctxctl.report import jsonout
 from ctxctl.session import Inspector, import_cache, kept_replays, replay_rows, replay_writer
 from ctxctl.session.cache_room import cache_entries, prune_cache
@@ -66,6 +69,13 @@ def answers_of(inspector: Inspector) -> bytes:
         at = inspector.at(ordinal)
         frames += [step_of(at.step), [jsonout.placement(p, n) for n, p in enumerate(at.placements)]]
         frames.append(inspector.assembled(ordinal))
+        blamed = blame_frame(inspector, ordinal)
+        frames.append([[block.since, block.entered, block.age] for block in blamed.blocks])
+    where = [
+        [one.ordinal, one.held.truth, [change.item for change in one.held.changes]]
+        for text in ("compacted", "segment:user", "the")
+        for one in steps_where(inspector, parse_query(text), frames=False)
+    ]
     results = [repr(result) for result in inspector.replay()]
     steps_walked = [
         [
@@ -77,7 +87,7 @@ def answers_of(inspector: Inspector) -> bytes:
         for one in walked(inspector)
     ]
     return orjson.dumps(
-        [results, steps_walked, frames, list(map(str, inspector.problems)), repr(inspector.summary)],
+        [results, steps_walked, where, frames, list(map(str, inspector.problems)), repr(inspector.summary)],
         default=str,
     )
 
