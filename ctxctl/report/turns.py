@@ -15,7 +15,7 @@ from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
-from ctxctl.report.bill_notes import turn_cost, with_mark
+from ctxctl.report.bill_notes import sum_text, turn_cost, with_mark
 from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
@@ -44,7 +44,6 @@ from ctxctl.report.tables import Column, labelled, ordered_segments, table, widt
 from ctxctl.text import cells, clip, preview, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import (
-    AT_LEAST,
     BREAK,
     COMPACTION,
     MINUS,
@@ -255,10 +254,7 @@ class TurnsReport:
                 return "not known: no request was billed, and no content is recorded"
             return "not known: no bill tells how much was sent besides the recorded content"
         lead = "by the recorded bills: " if self._left_out is not None else ""
-        counted = bool(costs.doubted.requests or costs.unbilled)
-        text = with_mark(dollars(costs.sent.total), counted)
-        if costs.not_priced or costs.unpriced or costs.unsized:
-            text = f"{AT_LEAST} {text}"
+        text = sum_text(costs)
         billed = costs.steps - costs.unreported
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
         if unpriced := sum(costs.unpriced.values()):

@@ -16,7 +16,7 @@ from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.search.state import Finds, Search
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.thread_names import ThreadNames
-from ctxctl.wording import SIGNS, brief_kind, flag_words, number, plural, progress, share, short
+from ctxctl.wording import NOT_KNOWN, SIGNS, brief_kind, flag_words, number, plural, progress, share, short
 
 _BLANKS: Final = re.compile(r"\s+")
 _MANY: Final = 1 << 16
@@ -146,8 +146,8 @@ def hit_parts(
     name = _name_among(finds, line, max(w.name - cells(one_line(whose)), 3))
     parts += _emphasised(whose + name, finds, w.name)
     if w.tokens:
-        amount = number(hit.tokens) if w.tokens > 6 else short(hit.tokens)
-        parts += laid_out([Column(amount, "muted", w.tokens, right=True)], w.tokens)
+        size = NOT_KNOWN if hit.tokens is None else short(hit.tokens) if w.tokens <= 6 else number(hit.tokens)
+        parts += laid_out([Column(size, "muted", w.tokens, right=True)], w.tokens)
     if w.text:
         parts += [("  ", ""), *_text(hit, w.text - 2, finds)]
     return parts
@@ -232,9 +232,10 @@ def _text(hit: Hit, width: int, finds: Finds) -> Parts:
     if hit.excerpt is not None:
         return excerpt_parts(hit.excerpt, width)
     if hit.item is None:
-        of = f" of {number(hit.cap)}, {share(hit.tokens, hit.cap)}" if hit.cap else ""
+        sent = hit.tokens or 0
+        of = f" of {number(hit.cap)}, {share(sent, hit.cap)}" if hit.cap else ""
         how = "recorded" if hit.method == "recorded" else "sent"
-        size = amount(hit.tokens, hit.method, content=False)
+        size = amount(sent, hit.method, content=False)
         return [(pad(f"{size} {how}{of}", width), "muted")]
     why = ": ".join(dict.fromkeys(word for word in (hit.cause, hit.reason) if word))
     title = one_line(hit.title or "")
@@ -349,7 +350,17 @@ def _plain(hit: Hit) -> str:
     said = hit.excerpt
     text = "" if said is None else _BLANKS.sub(" ", said.before + said.match + said.after)
     name = _BLANKS.sub(" ", _name(hit))
-    return "\t".join([where, hit.status or "step", hit.kind, hit.item or "", str(hit.tokens), name, text])
+    return "\t".join(
+        [
+            where,
+            hit.status or "step",
+            hit.kind,
+            hit.item or "",
+            "" if hit.tokens is None else str(hit.tokens),
+            name,
+            text,
+        ]
+    )
 
 
 def label_of(finds: Finds | None, cursor: int) -> str:
