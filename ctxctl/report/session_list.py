@@ -53,7 +53,8 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
     if facts.sessions > 1:
         prompt = f"({number(facts.sessions)} sessions) {prompt}"
     return SessionWords(
-        *line, f"{more}{number(facts.turns)}", f"{about}{short(facts.sent)}",
+        *line, f"{more}{number(facts.turns)}",
+        NOT_KNOWN if facts.unsized and not facts.sent else f"{about}{short(facts.sent)}",
         cost, prompt,
     )  # fmt: skip
 

@@ -50,6 +50,7 @@ from ctxctl.wording import (
     NOT_KNOWN,
     WARNING,
     dollars,
+    flag_words,
     noun,
     number,
     plural,
@@ -257,6 +258,8 @@ class TurnsReport:
         text = sum_text(costs)
         billed = costs.steps - costs.unreported
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
+        if doubted := costs.doubted.requests:
+            text += f", {number(doubted)} with a part that cannot be true"
         if unpriced := sum(costs.unpriced.values()):
             text += f", {number(unpriced)} without a known price"
         if costs.unsized:
@@ -292,7 +295,7 @@ class TurnsReport:
         if totals.over:
             flags.pop("over_budget", None)  # said already
         for flag, steps in flags.items():
-            yield f"{visible(flag.replace('_', ' '))} in {plural(steps, 'step')}"
+            yield f"{visible(flag_words(flag))} in {plural(steps, 'step')}"
 
     def _compacted(self) -> Iterator[str]:
         """The compactions; under a policy, the session's own are undone."""
