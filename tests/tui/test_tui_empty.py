@@ -75,13 +75,13 @@ async def test_sizes_that_nobody_counted_are_no_zeros_on_any_screen(tmp_path: Pa
         assert whatif.count("what was sent is not known, so ctxctl cannot tell what fits") == 2
         assert "fits in all" not in whatif
         assert "0.0000" not in whatif
-        assert re.search(r"^▌?1 +\? +\? +\? ", whatif, re.MULTILINE)
+        assert re.search(r"^▌?1 +- +- +- ", whatif, re.MULTILINE)
 
 
 def test_groups_of_blocks_without_a_count_are_of_unknown_size(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", None, None, "hello world", None)() as inspector:
         none, mixed = ([line.text for line in blame_lines(blame_frame(inspector, n))] for n in range(2))
-    assert none[none.index("by kind") + 1].split() == ["?", "tool_result,", "2", "blocks"]
+    assert none[none.index("by kind") + 1].split() == ["-", "tool_result,", "2", "blocks"]
     assert none[-1] == "2 blocks, size not known"
     assert mixed[mixed.index("by kind") + 1].split() == ["≥2", "tool_result,", "4", "blocks"]
     assert mixed[-1] == "4 blocks, 2 tokens recorded, 3 uncounted"
