@@ -295,7 +295,8 @@ class TurnsReport:
         if totals.over:
             flags.pop("over_budget", None)  # said already
         for flag, steps in flags.items():
-            yield f"{visible(flag_words(flag))} in {plural(steps, 'step')}"
+            where = plural(steps, "step")
+            yield f"{where} failed" if flag == "failed" else f"{visible(flag_words(flag))} in {where}"
 
     def _compacted(self) -> Iterator[str]:
         """The compactions; under a policy, the session's own are undone."""

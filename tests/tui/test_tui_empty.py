@@ -35,6 +35,19 @@ async def test_a_file_without_a_request_says_what_to_do(tmp_path: Path) -> None:
         assert "such captures come from" in session.text, "all of it can be read"
 
 
+async def test_without_a_turn_no_key_is_offered_that_does_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps([EMBEDDING]))
+    async with running(CtxApp(lambda: Inspector.open(path, format="otel"), path.name), LARGE) as session:
+        assert session.lines[-1].split()[:8] == ["Tab", "pane", ":", "command", "?", "help", "q", "quit"]
+        await session.press("tab")
+        assert "open" in session.lines[-1], "a note can be opened"
+        assert "turn" not in session.lines[-1]
+        await session.press("slash", "x", "enter")
+        assert "nothing in the trace fits" in session.text
+        assert "move" not in session.lines[-1]
+
+
 async def test_a_trace_with_turns_says_nothing_of_that() -> None:
     requests = [Request(1, (Thing("a", "words " * 9),))]
     async with running(made(FakeInspector(requests)), LARGE) as session:

@@ -233,9 +233,7 @@ def finding_lines(
 ) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
-        yield Line(
-            f"no findings: {plural(len(tally.rules), 'rule')} held at {plural(tally.steps, 'step')}", "!"
-        )
+        yield Line(f"no findings: {plural(len(tally.rules), 'rule')}, {plural(tally.steps, 'step')}", "!")
     by_rule: dict[str, list[Finding]] = {}
     for finding in found:
         by_rule.setdefault(finding.code, []).append(finding)
