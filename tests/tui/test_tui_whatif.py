@@ -323,8 +323,8 @@ async def test_an_unknown_model_says_what_is_near() -> None:
 async def test_another_policy_is_chosen_with_the_arrows() -> None:
     async with running(opened()) as session:
         await session.press("W", "down", "down", "down", "down", "right", "enter")
-        assert memory(session).view.supposition == Supposition(policy="sanqian")
-        assert "Contexts are as policy sanqian sends them" in session.text
+        assert memory(session).view.supposition == Supposition(policy="fifo")
+        assert "Policy fifo decides what fits" in session.text, "what most ask for is the first"
 
 
 async def test_what_is_not_among_the_choices_is_said() -> None:
