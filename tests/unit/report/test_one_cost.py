@@ -86,3 +86,13 @@ def test_every_view_says_the_same(tmp_path: Path, capsys: Out) -> None:
         assert len(set(said.values())) == 1, (path, said)
         signs.add(cost[0])
     assert signs == set("$≈≥-"), "no fixture shows each of the signs"
+
+
+def test_an_answer_that_sums_prices_has_the_signs_too(tmp_path: Path, capsys: Out) -> None:
+    place = tmp_path / "fleet"
+    printed(capsys, "fleet", "add", str(FIXTURES / "claude_code"), "--to", str(place), "-q")
+    asked = printed(capsys, "fleet", "ask", "sessions", "--dataset", str(place))
+    assert "≈$0.1223" in asked, "one of its requests was not billed"
+    lines = printed(capsys, "fleet", "ask", "sessions", "--dataset", str(place), "--json").splitlines()
+    rows = [one["values"] for one in map(json.loads, lines) if one["type"] == "row"]
+    assert sorted(row["expected"] for row in rows) == [0, 0, 0, 0, 1]
