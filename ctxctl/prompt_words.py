@@ -35,6 +35,13 @@ _REQUESTS: Final = frozenset(
 )
 """Names of elements that hold the request, without `-` and `_`, in small letters: `userRequest` of Copilot
 Chat, `user_query` of Cursor, `pr_description` of mini-swe-agent."""
+_COMMAND: Final = re.compile(
+    r"(?:\s*<command-(?:message|contents)>[^<>]{0,200}</command-(?:message|contents)>)?"
+    r"\s*<command-name>\s*(?P<name>/?[^<>\s]{1,200})\s*</command-name>"
+    r"(?:\s*<command-message>[^<>]{0,200}</command-message>)?"
+    r"(?:\s*<command-args>(?P<args>[^<>]{0,400})</command-args>)?\s*\Z"
+)
+"""How Claude Code writes down that somebody typed `/name args`."""
 _AGENTS: Final = "# AGENTS.md instructions"
 """What Codex begins a project's instructions with."""
 _MOST: Final = 32
@@ -45,8 +52,11 @@ def prompt_words(text: str) -> str:
     """The text from where a person's words begin; all of it where no element stands before them.
 
     An element goes if it is closed, its name is none of HTML's (it has a `-`, a `_` or a capital inside), and
-    something stands behind it that is no element.  Of an element that holds the request this is its inside.
+    something stands behind it that is no element.  Of an element that holds the request this is its inside,
+    and of a command as Claude Code writes it down what was typed.
     """
+    if (command := _COMMAND.match(text)) is not None:
+        return f"{command['name']} {(command['args'] or '').strip()}".rstrip()
     rest = text.lstrip()
     for _ in range(_MOST):
         heading = _HEADING.match(rest)
@@ -73,10 +83,16 @@ def prompt_words(text: str) -> str:
 def is_note(text: str) -> bool:
     """Whether a text is only what a program put there: elements, or a project's instructions as of Codex."""
     start = text.lstrip()
-    if start.startswith(_AGENTS):
+    if start.startswith(_AGENTS) or _COMMAND.match(text) is not None:
         return True
     opening = _OPENING.match(start)
     return opening is not None and _is_own(opening.group(1)) and prompt_words(text) == text
+
+
+def says_words(text: str) -> bool:
+    """Whether a turn's title is a person's words: no program's element, and no command without arguments."""
+    start = text.strip()
+    return not start.startswith("<") and not (start.startswith("/") and not any(map(str.isspace, start)))
 
 
 def _is_own(name: str) -> bool:

@@ -40,7 +40,7 @@ WRITTEN: Final = "…"
 APPROXIMATE: Final = "≈"
 """Stands before a figure that nobody billed, or in which a part of a bill is as counted."""
 AT_LEAST: Final = "≥"
-"""Stands before a sum of which something that was billed has no known price."""
+"""Stands before a sum that leaves something out: of no known price or size."""
 AT_MOST: Final = "≤"
 
 # Names ------------------------------------------------------------------------------------------------------
@@ -231,6 +231,19 @@ def dollars(amount: Decimal | None, *, signed: bool = False, bare: bool = False)
             return f"{'>' if amount < 0 else '<'}{least}"
         return f"{'above' if amount < 0 else 'under'} {least}"
     return f"{sign}{unit}{abs(amount).quantize(_CENTIMILLE, ROUND_HALF_UP):,f}"
+
+
+def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
+    """What requests cost, with the sign of how it is known, in every view; `-` where nobody knows.
+
+    Args:
+        cost: US dollars, as far as they are known.
+        counted: A part of it nobody billed, or a bill cannot be true: it is priced as counted or expected.
+        least: Something that was sent or answered is not in it.  Then how the rest is known matters less.
+    """
+    if cost is None:
+        return NOT_KNOWN
+    return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
 
 
 def exact(value: Decimal) -> str:

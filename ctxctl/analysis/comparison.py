@@ -19,6 +19,7 @@ from ctxctl.engine.replay.rules import ReplayRules
 from ctxctl.engine.replay.run import Engine
 from ctxctl.model.money import ZERO, Tokens, priced
 from ctxctl.model.results import Placement, Step, Summary, Turn
+from ctxctl.model.sizes import only_recorded
 from ctxctl.model.turnpairs import TurnPair, turn_begun
 from ctxctl.model.vocab import UNRECORDED, UsedMethod
 from ctxctl.model.whatif import Limits, Pair, Side, Totals
@@ -309,10 +310,11 @@ class ContextCosts:
         """Steps of the recorded side by where their rates are from."""
 
     def priced(self, step: Step, other: Step, pair: Pair) -> Pair:
-        """The pair with both costs."""
+        """The pair with both costs; None where no bill tells how much was sent besides what is recorded."""
         cost = cost_of(step, self._book)
-        recorded = cost.sent.context if cost.sent is not None and cost.priced.source else None
-        if cost.priced.source:
+        known = cost.sent is not None and cost.is_sized and bool(cost.priced.source)
+        recorded = cost.sent.context if known and cost.sent is not None else None
+        if known:
             self.sources[cost.priced.source] = self.sources.get(cost.priced.source, 0) + 1
         replace = msgspec.structs.replace
         return replace(
@@ -322,6 +324,8 @@ class ContextCosts:
         )
 
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
+        if not cost.is_sized or only_recorded(other.window.used_method, other.window.unrecorded):
+            return None
         tokens, used = split_context(cost.sent_tokens, step, other), other.window.used
         billed = cost.believed_tokens
         size = used if billed is None or not step.window.used else billed.context * used // step.window.used

@@ -176,7 +176,7 @@ class MaxSent(Condition):
         if window.cap is None:
             return f"{sent_of(window)}, and no limit is known"
         if is_unsized(window):
-            return f"{sent_of(window)}, of {limit_words(window.cap, window.limit_source)}"
+            return f"{sent_of(window)}; the limit is {limit_words(window.cap, window.limit_source)}"
         part = share(window.used, window.cap, fine=True) if window.cap else "more"
         return f"{sent_of(window)}, {part} of {limit_words(window.cap, window.limit_source)}"
 

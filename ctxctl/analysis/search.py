@@ -164,7 +164,7 @@ class _Search:
         return Hit(
             ordinal=ordinal, session=step.session, thread=step.thread, turn=step.turn, step=step.step,
             status=change.status, item=change.item, kind=change.kind, title=change.title, words=words,
-            tokens=change.tokens, cause=change.cause, reason=change.reason,
+            tokens=change.size, cause=change.cause, reason=change.reason,
             excerpt=known.excerpt if isinstance(known, _Known) else None,
         )  # fmt: skip
 

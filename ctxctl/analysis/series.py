@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.turn_sums import paid_for
 from ctxctl.analysis.where import WhereQuery
 from ctxctl.engine.replay.cursor import StepAt
 from ctxctl.engine.replay.frames import delta_of
@@ -116,16 +117,17 @@ class _Open:
         self._billed: int | None = None
         self._cost = ZERO
         self._unpriced = 0
-        self._doubted = 0
+        self._doubted = self._expected = self._least = 0
 
     def add(self, step: Step, came: Iterable[Placement], book: RateBook) -> None:
         if self.prompt is None:
             self.prompt = next((content_key(p) for p in came if p.kind == "user_message"), None)
         cost = cost_of(step, book)
-        if cost.believed is None:
-            self._unpriced += 1
-        else:
-            self._cost += cost.believed.total
+        paid = paid_for(cost)
+        self._cost += paid.cost
+        self._unpriced += paid.unpriced
+        self._expected += cost.billed_tokens is None and not paid.unpriced
+        self._least += paid.is_least
         self._doubted += bool(replaced_parts(step.usage))
         if step.usage is not None and step.usage.reported_input is not None:
             self._billed = (self._billed or 0) + step.usage.reported_input
@@ -135,7 +137,7 @@ class _Open:
         return TurnSide(
             ordinal, turn.session, turn.thread, turn.turn, step.step, turn.steps, turn.title,
             step.window.used, ledger.new, ledger.freed, self._billed, self._cost, self._unpriced,
-            self._doubted, step.window.recorded, step.window.used_method,
+            self._doubted, self._expected, self._least, step.window.recorded, step.window.used_method,
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.model.session_list import PROMPT, SessionFacts
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.prompt_words import says_words
 from ctxctl.session.facade import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.trace.inputs import recording
@@ -60,14 +61,15 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
         assert summary is not None
         facts = SessionFacts(
             directory=recorded_directory(path),
-            prompt=next((text for text in prompts if not text.lstrip().startswith("<")), (*prompts, None)[0]),
+            prompt=next((text for text in prompts if says_words(text)), (*prompts, None)[0]),
             sessions=summary.sessions,
             turns=summary.turns,
             steps=summary.steps,
             sent=sums.sent_tokens.context + sums.unsized_tokens,
             unbilled=sums.unreported,
             unsized=sums.unsized,
-            cost=sums.sent.total if sums.sources and sums.is_sized else None,
+            cost=sums.cost,
+            counted=sums.is_counted,
             at_least=sums.at_least,
             first=times[0] if times else None,
             last=times[1] if times else None,

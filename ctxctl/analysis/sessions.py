@@ -207,4 +207,6 @@ def _total(sides: Iterable[TurnSide | None]) -> SideTotal:
         cost=sum((side.cost for side in found), start=SideTotal().cost),
         unpriced=sum(side.unpriced for side in found),
         doubted=sum(side.doubted for side in found),
+        expected=sum(side.expected for side in found),
+        least=sum(side.least for side in found),
     )

@@ -10,7 +10,7 @@ from typing import Final
 from ctxctl.analysis.compacting import Compacting, compacting
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.engine.sizes.prefix import breaks_cache
-from ctxctl.model.cost_sums import Paid
+from ctxctl.model.cost_sums import NO_OUTPUT, Paid
 from ctxctl.model.money import ZERO
 from ctxctl.model.results import Step, Turn, Window
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -44,7 +44,7 @@ class TurnSum:
     is_counted: bool = False
     """A part of the cost is of what was counted, not billed."""
     is_least: bool = False
-    """Something that was billed has no known price."""
+    """Something that was billed has no known price, or an answer is not recorded."""
     is_known: bool = False
     """Some request has a bill, or content that is recorded."""
     breaks: int = 0
@@ -123,7 +123,7 @@ class TurnSums:
 
 def paid_for(cost: StepCost) -> Paid:
     """What one request cost, in the form in which turns and steps are listed with it."""
-    least = bool(cost.not_priced)
+    least = bool(cost.not_priced) or NO_OUTPUT in cost.assumed
     if cost.sent is None or not cost.is_sized:
         return Paid(1, unpriced=1, is_least=least)
     counted = cost.billed_tokens is None or cost.believed_tokens != cost.billed_tokens

@@ -46,7 +46,7 @@ def learn(
     version: Version = None,
     forget: Forget = None,
 ) -> None:
-    """Take the system prompt, tools and reminders from a client's requests, and add them to its logs."""
+    """Take the system prompt, tools and reminders from a client's requests, to show them with its logs."""
     from ctxctl.cli.run import begin
     from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError

@@ -19,7 +19,7 @@ _FORMS = ("text", "json", "sarif", "junit", "github")
 Traces = Annotated[
     list[str] | None,
     Argument(
-        metavar="TRACE...",
+        metavar="[TRACE...]",
         help="Traces, foreign captures or directories of them; - is stdin."
         " Default: the newest session of the current directory.",
         autocompletion=opt.complete_files,

@@ -178,7 +178,10 @@ class CommonOptions(NamedTuple):
     policy: Annotated[
         str | None,
         Option(
-            "--policy", metavar="NAME", help="Replay under this policy.", autocompletion=complete_policies
+            "--policy",
+            metavar="NAME",
+            help="Replay under this policy: it decides what is left out (ctxctl policies).",
+            autocompletion=complete_policies,
         ),
     ] = None
     calibration: Annotated[

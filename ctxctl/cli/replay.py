@@ -53,7 +53,8 @@ Set = Annotated[
     Option(
         "--set",
         metavar="ITEM=FILE",
-        help="Simulate an item (ITEM@VERSION: one version of it) with this text; - is stdin. Repeatable.",
+        help="Simulate the session with this text in place of the item's (ITEM@VERSION: of one version); - is"
+        " stdin. Repeatable.",
     ),
 ]
 Compare = Annotated[bool, Option("--compare", help="Show recorded and simulated side by side, turn by turn.")]

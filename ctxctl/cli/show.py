@@ -40,7 +40,7 @@ def show(
     stage: Stage = None,
     text: Text = False,
 ) -> None:
-    """Show one frame: its stages, its items in order, or the assembled text."""
+    """Show one frame, which is all that one request sent: its stages, its items in order, or its text."""
     from ctxctl.cli.run import begin, reported
     from ctxctl.cli.selection import split_frame
     from ctxctl.cli.sessions import given_or_newest

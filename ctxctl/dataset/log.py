@@ -113,7 +113,8 @@ class Snapshot(NamedTuple):
 def head_of(store: DatasetStore) -> Head:
     """What the dataset is.
 
-    Raises UnreadableError: `no-dataset`, `newer-dataset` (a newer ctxctl made it), `dataset-damaged`.
+    Raises UnreadableError: `no-dataset`, `newer-dataset` and `older-dataset` (another ctxctl made it),
+    `dataset-damaged`.
     """
     data = store.get(HEAD)
     if data is None:
@@ -124,6 +125,7 @@ def head_of(store: DatasetStore) -> Head:
     try:
         told = msgspec.json.decode(data)
         newer = told["ctxctl_dataset"] != 1 or told["schema"] > SCHEMA_VERSION
+        older = not newer and told["schema"] < SCHEMA_VERSION
         head = None if newer else msgspec.convert(told, Head)
     except (msgspec.MsgspecError, ValueError, KeyError, TypeError):
         raise UnreadableError(
@@ -133,6 +135,11 @@ def head_of(store: DatasetStore) -> Head:
         raise UnreadableError(
             "newer-dataset", f"{visible(store.place)} was made by a newer ctxctl", hint="update ctxctl"
         )
+    if older:
+        raise UnreadableError(
+            "older-dataset", f"{visible(store.place)} was made by an older ctxctl, and has other columns",
+            hint="add the captures to a new one: `ctxctl fleet add DIR --to ANOTHER`",
+        )  # fmt: skip
     return head
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-SCHEMA_VERSION: Final = 1
-"""Of tables and columns; readers of a higher one say so and stop."""
+SCHEMA_VERSION: Final = 2
+"""Of tables and columns; readers of another one say so and stop.  1 had prices of billed requests alone."""
 UNKNOWN_MONTH: Final = "unknown"
 """Of sessions without a recorded time."""
 
@@ -110,8 +110,8 @@ SESSIONS: Final = Table(
         Column("read", "int64", "tokens read from a cache, as billed; null: no bill says"),
         Column("written", "int64", "tokens written to a cache, as billed; null: no bill says"),
         Column("output", "int64", "tokens answered, as billed; null: no bill says"),
-        Column("usd", "double", "list price of all requests that could be priced; null: none could"),
-        Column("unpriced", "int32", "requests that have no price: `usd` is at least", null=False),
+        Column("usd", "double", "sum of `steps.usd`; null: no request has a price"),
+        Column("unpriced", "int32", "requests without a price, or with a part that has none: `usd` is at least", null=False),
         Column("compactions", "int32", "rows of it in `compactions`", null=False),
         Column("breaks", "int32", "requests whose prefix a recorded change broke; null: no cache figures"),
         Column("missed", "int64", "tokens that a cache held and did not serve, unexplained by the record; null: no cache figures"),
@@ -150,8 +150,10 @@ STEPS: Final = Table(
         Column("read", "int64", "tokens read from a cache, as billed; null: not said"),
         Column("written", "int64", "tokens written to a cache, as billed; null: not said"),
         Column("output", "int64", "tokens answered, as billed; null: not said"),
-        Column("usd", "double", "list price; null: no bill, or no price known"),
+        Column("usd", "double", "list price of what was sent and answered; without a bill, of the expected size (`usd_method`); null: no size or no price known"),
         Column("input_usd", "double", "its part for what was sent, cache included; null as `usd`"),
+        Column("usd_method", "string", "`billed`; `counted`: a part of the bill cannot be true and is priced as counted; `expected`: no bill, priced at the expected size; null as `usd`"),
+        Column("usd_least", "bool", "whether `usd` leaves something out: what was billed at a rate that nobody knows, an answer that is not recorded; null as `usd`"),
     ),
     ("session", "source", "ordinal"),
 )  # fmt: skip

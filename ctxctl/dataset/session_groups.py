@@ -61,7 +61,7 @@ def summed(key: str | None, rows: Iterable[SessionRow]) -> Group:
 class _Sums:
     def __init__(self) -> None:
         self.requests = self.sent = self.unbilled = self.unlimited = self.unpriced = self.unread = 0
-        self.compactions = 0
+        self.least = self.counted = self.compactions = 0
         self.filled: float | None = None
         self.read: int | None = None
         self.read_of: int | None = None
@@ -76,6 +76,8 @@ class _Sums:
         self.unbilled += own.unbilled - copied.unbilled
         self.unlimited += own.unlimited
         self.unpriced += own.unpriced - copied.unpriced
+        self.least += own.least - copied.least
+        self.counted += own.counted - copied.counted
         self.compactions += own.compactions - copied.compactions
         if own.filled is not None:
             self.filled = max(own.filled, self.filled or 0.0)
@@ -90,7 +92,8 @@ class _Sums:
         """The sums."""
         return Figures(
             self.requests, self.sent, self.unbilled, self.filled, self.unlimited, self.read,
-            self.read_of or None, self.usd, self.unpriced, self.misses, self.unread, self.compactions,
+            self.read_of or None, self.usd, self.unpriced, self.least, self.counted, self.misses, self.unread,
+            self.compactions,
         )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ def _sql() -> str:
 
 _TEXTS: Final = ("name", "title", "project", "branch", "client", "client_version", "model", "format")
 _FACTS: Final = 15
-_OWN: Final = 12
+_OWN: Final = 14
 _COPIED: Final = (
     "requests",
     "sent",
@@ -51,6 +51,8 @@ _COPIED: Final = (
     "read_of",
     "usd",
     "unpriced",
+    "least",
+    "counted",
     "misses",
     "compactions",
 )

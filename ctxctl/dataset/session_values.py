@@ -29,6 +29,10 @@ class Figures(msgspec.Struct, frozen=True, gc=False):
     """List price of the requests that have one; None: none has."""
     unpriced: int = 0
     """Requests without a price: `usd` is at least."""
+    least: int = 0
+    """Requests whose price leaves something out: likewise."""
+    counted: int = 0
+    """Requests that are priced as counted or expected: `usd` is approximate."""
     misses: int | None = 0
     """Requests that missed the cache, unexplained by a recorded change; None: no cache figures."""
     unread: int = 0
@@ -73,7 +77,7 @@ class SessionRow(msgspec.Struct, frozen=True, gc=False):
     own: Figures
     copied: Figures
     """The part of `own` that counts in another capture: requests, sent, unbilled, read, read_of, usd,
-    unpriced, misses, compactions."""
+    unpriced, least, counted, misses, compactions."""
     places: Places
 
     def address(self, place: str | None) -> str | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.analysis.costs import StepCost, cost_of
+from ctxctl.item_names import told
 from ctxctl.model.findings import Place
 from ctxctl.model.records import Item
 
@@ -139,6 +140,11 @@ class StepContext:
         if content is None or content.size > LONGEST:
             return None
         return self.around.text(content)
+
+    def called(self, placement: Placement) -> str:
+        """What an item is called in a sentence: its title, else the first words of its text, else its id."""
+        words = "" if placement.title else self.text(placement) or ""
+        return placement.title or told(None, words, placement.item)
 
     def place(self, line: int | None = None) -> Place:
         """The step, and the line that shows it: its first where none is given."""

@@ -34,7 +34,7 @@ class Paid(NamedTuple):
     is_counted: bool = False
     """A part of the cost is of what was counted, not billed."""
     is_least: bool = False
-    """Something that was billed has no known price."""
+    """Something that was billed has no known price, or an answer is not recorded."""
     is_known: bool = True
     """Some of them have a bill, or content that is recorded; without either nobody knows what they cost."""
 
@@ -213,6 +213,16 @@ class CostSums:
     def is_sized(self) -> bool:
         """Whether the size of any request is known, where there are requests."""
         return self.unsized < self.steps or not self.steps
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a part of `sent` is as counted or expected: of no bill, or of one that cannot be true."""
+        return bool(self.unreported > self.unsized or self.doubted.requests)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What was sent and answered, in US dollars; None where no request has a known price and size."""
+        return self.sent.total if any(self.sources) and self.is_sized else None
 
     @property
     def at_least(self) -> bool:

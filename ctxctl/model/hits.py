@@ -34,8 +34,9 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
     title: str | None = None
     words: str = ""
     """First words of an item without a title, where its text is at hand."""
-    tokens: int = 0
-    """Size of the item's version spoken of; of a step, what it sent (see `method`)."""
+    tokens: int | None = 0
+    """Size of the item's version spoken of, None where it is not known; of a step, what it sent (see
+    `method`)."""
     cause: str | None = None
     reason: str | None = None
     cap: int | None = None

@@ -80,7 +80,8 @@ class Life(msgspec.Struct, frozen=True, gc=False):
     step: int
     status: str
     version: str | None
-    tokens: int
+    tokens: int | None
+    """None: not known."""
     cause: str | None
     reason: str | None
     into: str | None

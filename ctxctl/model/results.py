@@ -109,6 +109,11 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     unsized: bool = False
     """The version spoken of has neither text nor count: its 0 tokens are unknown (not part of it either)."""
 
+    @property
+    def size(self) -> int | None:
+        """`tokens`; None where nobody knows them."""
+        return None if self.unsized and not self.tokens else self.tokens
+
 
 class Window(msgspec.Struct, frozen=True, gc=False):
     """A step's window in the model's own tokens (DESIGN section 3, the true window).

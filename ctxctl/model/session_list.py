@@ -35,8 +35,10 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     """Those of them whose size nothing tells."""
     cost: Decimal | None
     """US dollars; None where no request has a known price and size."""
+    counted: bool
+    """Whether a part of `cost` is as counted or expected: nobody billed it, or the bill cannot be true."""
     at_least: bool
-    """Whether something that was sent is not in `cost`."""
+    """Whether something that was sent or answered is not in `cost`."""
     first: str | None
     last: str | None
     """Times of its first and of its last request."""

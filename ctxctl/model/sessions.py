@@ -40,11 +40,16 @@ class TurnSide(msgspec.Struct, frozen=True, gc=False):
     billed: int | None
     """Input tokens that the provider reported, of the steps that have a bill; None: of no step."""
     cost: Decimal
-    """US dollars billed, of the steps whose bill and price are known; what cannot be true as counted."""
+    """US dollars, of the steps whose price and size are known: what cannot be true of a bill as counted, and
+    what nobody billed at its expected size."""
     unpriced: int
     """Steps for which they are not."""
     doubted: int = 0
     """Steps whose bill has a part that cannot be true and is priced as counted."""
+    expected: int = 0
+    """Steps without a bill that are priced at their expected size."""
+    least: int = 0
+    """Steps whose price leaves something out."""
     recorded: int = 0
     """The content of its last step's window; what two sides have in common is of it."""
     method: UsedMethod = "recorded"
@@ -108,6 +113,8 @@ class SideTotal(msgspec.Struct, frozen=True, gc=False):
     cost: Decimal = ZERO
     unpriced: int = 0
     doubted: int = 0
+    expected: int = 0
+    least: int = 0
 
 
 class SessionDiff(msgspec.Struct, frozen=True, gc=False):

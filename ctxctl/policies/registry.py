@@ -65,11 +65,11 @@ class PolicyListing(NamedTuple):
 
 
 def policy_names() -> tuple[str, ...]:
-    """All policy names, `recorded` first."""
+    """All policy names: `recorded`, those that any session can be tried under, those of single runtimes."""
     return (
         RECORDED,
-        *BUNDLED[POLICIES],
         *_OWN,
+        *BUNDLED[POLICIES],
         *(plugin.made.name for plugin in _installed() if plugin.made),
     )
 
@@ -164,10 +164,10 @@ def _own(name: str) -> Any:
 
 
 def _all() -> Iterator[Any]:
-    """Every policy that loads, those of runtimes first, those of other packages last."""
+    """Every policy that loads, in the order of `policy_names`."""
+    yield from map(_own, _OWN)
     ours = (bundled(POLICIES, name, _made) for name in BUNDLED[POLICIES])
     yield from (plugin.made for plugin in ours if plugin.error is None)
-    yield from map(_own, _OWN)
     yield from (plugin.made for plugin in _installed() if plugin.error is None)
 
 

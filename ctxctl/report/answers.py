@@ -18,7 +18,7 @@ from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, fits, layout, table, wrap
 from ctxctl.report.tabular import csv_cell
 from ctxctl.text import cells, visible
-from ctxctl.wording import NOT_KNOWN, dollars, mean, number, plural, share, short
+from ctxctl.wording import NOT_KNOWN, cost_text, dollars, mean, number, plural, share, short
 
 if TYPE_CHECKING:
     from ctxctl.dataset.opening import OpenDataset
@@ -47,6 +47,18 @@ def cell(value: Any, kind: str) -> str:
     if isinstance(value, float):
         return mean(value)
     return number(value) if isinstance(value, int) else visible(str(value))
+
+
+def row_cells(row: Sequence[Any], columns: Sequence[AnswerColumn]) -> list[str]:
+    """A row in words.  A sum `usd` says by the columns beside it whether all is in it, and was billed."""
+    beside = {one.name: value for one, value in zip(columns, row, strict=True)}
+    least, counted = bool(beside.get("unpriced")), bool(beside.get("expected"))
+    return [
+        cost_text(Decimal(repr(float(value))), counted=counted, least=least)
+        if one.name == one.type == "usd" and value is not None
+        else cell(value, one.type)
+        for one, value in zip(columns, row, strict=True)
+    ]
 
 
 def plain_value(value: Any, kind: str) -> Any:
@@ -112,7 +124,7 @@ def rows_table(
     cut = _left_out(columns, said, values, width, detail)
     shown = [n for n in said if n not in cut]
     kinds = [columns[n] for n in shown]
-    rows = [[cell(row[n], columns[n].type) for n in shown] for row in values]
+    rows = [[words[n] for n in shown] for words in (row_cells(row, columns) for row in values)]
     laid = [_column(one, [row[k] for row in rows]) for k, one in enumerate(kinds)]
     for k, cells_of in enumerate(layout(laid, rows, width)):
         if kinds[k].name in _PATHS:
@@ -137,7 +149,8 @@ def _left_out(
     places = {one.name: n for n, one in enumerate(columns)}
     going = [places[name] for name in detail if places[name] in said]
     going += [n for n in reversed(said[1:]) if n not in going]
-    shown = {n: [cell(row[n], columns[n].type) for row in values] for n in said}
+    words = [row_cells(row, columns) for row in values]
+    shown = {n: [row[n] for row in words] for n in said}
     laid = {n: _column(columns[n], shown[n]) for n in said}
     cut: set[int] = set()
     for n in going:

@@ -10,7 +10,7 @@ from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
-from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, plural
+from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
@@ -34,8 +34,12 @@ def paid_text(paid: Paid) -> str:
     """What some requests cost, with the signs of how it is known; `-` where no price is."""
     if paid.unpriced == paid.steps or not paid.is_known:
         return NOT_KNOWN
-    text = with_mark(dollars(paid.cost), paid.is_counted)
-    return f"{AT_LEAST}{text}" if paid.unpriced or paid.is_least else text
+    return cost_text(paid.cost, counted=paid.is_counted, least=bool(paid.unpriced) or paid.is_least)
+
+
+def sum_text(costs: CostSums) -> str:
+    """What all requests cost, with the same signs."""
+    return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
 
 
 def doubt_text(doubt: Doubt) -> str:

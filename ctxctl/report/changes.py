@@ -188,4 +188,4 @@ def amounts(change: Change) -> list[str]:
 
 def tokens_text(change: Change) -> str:
     """The size of the version spoken of; `-` where it is not known."""
-    return number(None if change.unsized and not change.tokens else change.tokens)
+    return number(change.size)

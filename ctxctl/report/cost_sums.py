@@ -11,10 +11,10 @@ import msgspec
 from ctxctl.model.addresses import prefix
 from ctxctl.model.cost_sums import CostSums, DoubtedSums, StatedSums
 from ctxctl.model.money import Money, Tokens
-from ctxctl.report.bill_notes import doubted_lines, misses_object, misses_text, with_mark
+from ctxctl.report.bill_notes import doubted_lines, misses_object, misses_text
 from ctxctl.report.jsonout import exact, money_object, tokens_object
 from ctxctl.text import visible
-from ctxctl.wording import AT_LEAST, dollars, plural, share, signed_share
+from ctxctl.wording import cost_text, dollars, plural, share, signed_share
 
 
 def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
@@ -35,7 +35,7 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
     doubted = costs.doubted
     expected = costs.unreported - costs.unsized
     if doubted.requests or (expected and costs.sent_tokens.context):
-        money = with_mark(_spread(costs.sent), True) if known else "not priced"
+        money = _spread(costs.sent, costs.at_least, True) if known else "not priced"
         how = ["parts of a bill that cannot be true as counted"] if doubted.requests else []
         if expected:
             how.append(f"{plural(expected, 'request')} without a bill at the expected size")
@@ -92,11 +92,11 @@ _PARTS: Final = {
 """Parts of a bill, as they are called."""
 
 
-def _spread(money: Money, at_least: bool = False) -> str:
+def _spread(money: Money, at_least: bool = False, counted: bool = False) -> str:
     parts = ((name, getattr(money, key)) for key, name in _PARTS.items())
     spent = ", ".join(f"{name} {dollars(amount)}" for name, amount in parts if amount)
-    mark = f"{AT_LEAST} " if at_least else ""
-    return f"{mark}{dollars(money.total)}" + (f" ({spent})" if spent else "")
+    whole = cost_text(money.total, counted=counted, least=at_least)
+    return whole + (f" ({spent})" if spent else "")
 
 
 def _of(tokens: Tokens) -> str:

@@ -7,12 +7,13 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.cost_groups import CostGroups, Group
 from ctxctl.model.money import Money
+from ctxctl.report.bill_notes import sum_text
 from ctxctl.report.catalogue import catalogue_line, catalogue_object
 from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.report.jsonout import VERSION
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, visible
-from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, number, plural, share, short
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, number, plural, share, short
 
 _DAY: Final = 10
 _BESIDE: Final = 54
@@ -96,17 +97,15 @@ def _tail(name: str, room: int) -> str:
 def _row(name: str, group: Group, whole: Money, by: str) -> tuple[str, ...]:
     sums = group.sums
     money = sums.sent.total
-    known = sums.is_priced and sums.is_sized
-    unknown = not known or (sums.at_least and not money)
-    expected = sums.unreported > sums.unsized or sums.doubted.requests
-    mark = AT_LEAST if sums.unsized else APPROXIMATE if expected else AT_LEAST if sums.at_least else ""
+    unknown = sums.cost is None or (sums.at_least and not money)
     sent = sums.sent_tokens.context + sums.unsized_tokens
+    about = AT_LEAST if sums.unsized else APPROXIMATE if sums.unreported else ""
     return (
         name, number(group.captures) if by != "session" else "",
         "" if by == "day" or group.last is None else visible(group.last[:_DAY]),
-        number(sums.steps), f"{AT_LEAST if sums.unsized else ''}{short(sent)}",
+        number(sums.steps), f"{about}{short(sent)}",
         short(sums.sent_tokens.answer) if sums.is_sized else NOT_KNOWN,
-        f"{mark}{dollars(money)}" if known else NOT_KNOWN,
+        sum_text(sums),
         NOT_KNOWN if unknown else share(money, whole.total, fine=True),
     )  # fmt: skip
 

@@ -106,7 +106,18 @@ def _replaced(one: Replaced) -> dict[str, Any]:
 
 def changes(values: Iterable[Change], *, skipped: bool) -> list[msgspec.Struct]:
     """Changes in their own order, the skipped ones only if asked for."""
-    return [_ChangeLine(*_CHANGED(c)) for c in values if skipped or c.status != "skipped"]
+    return [
+        _ChangeLine(*_CHANGED(c)) if c.tokens or not c.unsized else _without_size(c)
+        for c in values
+        if skipped or c.status != "skipped"
+    ]
+
+
+def _without_size(change: Change) -> msgspec.Struct:
+    """A change of an item of which nobody knows the size: what it adds is 0, and `tokens` is null."""
+    made = _ChangeLine(*_CHANGED(change))
+    made.tokens = None  # type: ignore[attr-defined]
+    return made
 
 
 def stage(view: StageView) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.report.bill_notes import doubted_lines, misses_text, with_mark
+from ctxctl.report.bill_notes import doubted_lines, misses_text, sum_text, with_mark
 from ctxctl.report.changes import tokens_text
 from ctxctl.report.costs import spent_money, spent_tokens
 from ctxctl.report.heading import Header, how_known, learned_text
@@ -29,7 +29,7 @@ from ctxctl.session.item_words import ItemWords, broken_name
 from ctxctl.session.survey import row_of
 from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
-from ctxctl.wording import AT_LEAST, SIGNS, dollars, number, plural, signed
+from ctxctl.wording import SIGNS, dollars, number, plural, signed
 
 Only = Callable[[Step | Turn], bool]
 
@@ -160,9 +160,7 @@ class _Report:
             if costs.doubted.requests:
                 believed = with_mark(dollars(costs.doubted.money.total), True)
                 billed += f"{believed} with what cannot be true counted, "
-            whole = "not known" if not costs.is_sized else f"{dollars(costs.sent.total)} in all"
-            if costs.is_sized and costs.unsized:
-                whole = f"{AT_LEAST} {whole}"
+            whole = "not known" if costs.cost is None else f"{sum_text(costs)} in all"
             rows.append(["cost", f"{billed}{whole}"])
         rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:

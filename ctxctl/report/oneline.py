@@ -90,7 +90,8 @@ def life_line(path: str, first: Life, last: Life, *, several: bool) -> str:
     session = first.session if several else None
     return _line(
         _address(path, session, first.thread, f"{first.turn}.{first.step}"), f"{last.turn}.{last.step}",
-        visible(first.status), str(last.tokens), short_version(last.version) if last.version else "",
+        visible(first.status), "" if last.tokens is None else str(last.tokens),
+        short_version(last.version) if last.version else "",
         visible(first.cause or ""), visible(first.reason or ""), pasted(first.into) if first.into else "",
     )  # fmt: skip
 

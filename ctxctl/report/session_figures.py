@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.dataset.session_groups import By
 from ctxctl.dataset.session_values import Figures
-from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, number, share, short
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, cost_text, number, share, short
 
 NOT_RECORDED: Final = "not recorded"
 """A project, client or time that no capture says."""
@@ -37,7 +37,11 @@ COLUMNS: Final = (
         " cache figures",
     ),
     FigureColumn("compactions", "compactions", "requests before which a compaction removed items"),
-    FigureColumn("cost", "cost", f"list price; {AT_LEAST}: some requests have no known price"),
+    FigureColumn(
+        "cost", "cost",
+        f"list price; {APPROXIMATE}: some requests have no bill, or one that cannot be true; {AT_LEAST}:"
+        " the size or price of some is not known",
+    ),
 )  # fmt: skip
 GROUPED: Final[dict[By, str]] = {
     "project": "project", "client": "client", "week": "week of", "session": "session",
@@ -68,9 +72,8 @@ def sent_words(figures: Figures) -> str:
 
 def cost_words(figures: Figures) -> str:
     """What it cost; `-` where nothing has a price."""
-    if figures.usd is None:
-        return NOT_KNOWN
-    return f"{AT_LEAST if figures.unpriced else ''}{dollars(Decimal(repr(figures.usd)))}"
+    usd = None if figures.usd is None else Decimal(repr(figures.usd))
+    return cost_text(usd, counted=bool(figures.counted), least=bool(figures.unpriced or figures.least))
 
 
 def figure_value(figures: Figures, name: str) -> float | None:

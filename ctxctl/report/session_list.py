@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.model.session_list import ListedSession
 from ctxctl.report.jsonout import VERSION, exact
 from ctxctl.text import ELLIPSIS, cells, clip, pad, preview, visible
-from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, dollars, duration, number, short
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, cost_text, duration, number, short
 
 LIVE: Final = "●"
 """A session that goes on."""
@@ -46,15 +46,16 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
         return SessionWords(*line, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, f"({preview(said, _PROMPT)})")
     more = AT_LEAST if session.outdated else ""
     about = AT_LEAST if facts.unsized else APPROXIMATE if facts.unbilled else more
-    price = AT_LEAST if facts.at_least or session.outdated else APPROXIMATE if facts.unbilled else ""
+    cost = cost_text(facts.cost, counted=facts.counted, least=facts.at_least or session.outdated)
     prompt = (
         preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
     )
     if facts.sessions > 1:
         prompt = f"({number(facts.sessions)} sessions) {prompt}"
     return SessionWords(
-        *line, f"{more}{number(facts.turns)}", f"{about}{short(facts.sent)}",
-        NOT_KNOWN if facts.cost is None else f"{price}{dollars(facts.cost)}", prompt,
+        *line, f"{more}{number(facts.turns)}",
+        NOT_KNOWN if facts.unsized and not facts.sent else f"{about}{short(facts.sent)}",
+        cost, prompt,
     )  # fmt: skip
 
 
@@ -194,6 +195,7 @@ def session_object(session: ListedSession, path: str) -> dict[str, Any]:
         "unbilled_steps": None if facts is None else facts.unbilled,
         "unsized_steps": None if facts is None else facts.unsized,
         "cost": None if facts is None else exact(facts.cost),
+        "counted": None if facts is None else facts.counted,
         "at_least": None if facts is None else facts.at_least,
         "first": None if facts is None else facts.first,
         "last": None if facts is None else facts.last,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
 from typing import Any, Final
 
 from ctxctl.item_names import ItemNames
@@ -13,7 +12,7 @@ from ctxctl.report.bill_notes import with_mark
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, pad, preview, visible
-from ctxctl.wording import APPROXIMATE, SIGNS, dollars, number, plural, signed
+from ctxctl.wording import SIGNS, cost_text, dollars, number, plural, signed
 
 _ITEMS: Final = 12
 """Items of a turn that are listed, unless all are asked for."""
@@ -74,21 +73,28 @@ def _billed(a: SideTotal, b: SideTotal) -> str:
 
 
 def _cost(a: SideTotal, b: SideTotal) -> str:
-    known = [
-        with_mark(dollars(side.cost), bool(side.doubted)) if side.unpriced < side.steps else "unknown"
-        for side in (a, b)
-    ]
-    said = " and ".join(known)
-    if "unknown" not in known:
-        said += f" ({with_mark(dollars(b.cost - a.cost, signed=True), bool(a.doubted or b.doubted))})"
-    if a.unpriced or b.unpriced:
+    known = [side.unpriced < side.steps for side in (a, b)]
+    said = " and ".join(
+        cost_text(
+            side.cost, counted=_is_counted(side), least=bool(side.unpriced or side.least)
+        ) if is_known else "not known"
+        for side, is_known in zip((a, b), known, strict=True)
+    )  # fmt: skip
+    if all(known):
+        said += f" ({with_mark(dollars(b.cost - a.cost, signed=True), _is_counted(a) or _is_counted(b))})"
+    if any(known) and (a.unpriced or b.unpriced):
         said += f"; not known for {a.unpriced:,} and {plural(b.unpriced, 'step')}"
+    if a.expected or b.expected:
+        said += f"; not billed, at their expected size: {a.expected:,} and {plural(b.expected, 'step')}"
     if a.doubted or b.doubted:
         said += (
-            f"; {APPROXIMATE} with bills that cannot be true priced as counted: "
-            f"{a.doubted:,} and {plural(b.doubted, 'step')}"
+            f"; bills that cannot be true, priced as counted: {a.doubted:,} and {plural(b.doubted, 'step')}"
         )
     return said
+
+
+def _is_counted(side: TurnSide | SideTotal) -> bool:
+    return bool(side.doubted or side.expected)
 
 
 # The turns --------------------------------------------------------------------------------------------------
@@ -144,8 +150,8 @@ def _money(a: TurnSide | None, b: TurnSide | None) -> str:
         return "-"
     if a is None or b is None:
         side = a or b
-        return "-" if side is None else with_mark(dollars(side.cost, bare=True), bool(side.doubted))
-    return with_mark(dollars(b.cost - a.cost, signed=True, bare=True), bool(a.doubted or b.doubted))
+        return "-" if side is None else with_mark(dollars(side.cost, bare=True), _is_counted(side))
+    return with_mark(dollars(b.cost - a.cost, signed=True, bare=True), _is_counted(a) or _is_counted(b))
 
 
 def turn_lines(
@@ -258,9 +264,11 @@ def _side_json(side: TurnSide) -> dict[str, Any]:
         "new": side.new,
         "freed": side.freed,
         "billed": side.billed,
-        "cost": _exact(side.cost),
+        "cost": _known_cost(side),
         "unpriced": side.unpriced,
         "doubted": side.doubted,
+        "expected": side.expected,
+        "least": side.least,
     }
 
 
@@ -288,12 +296,14 @@ def _total_json(total: SideTotal) -> dict[str, Any]:
         "new": total.new,
         "freed": total.freed,
         "billed": total.billed,
-        "cost": _exact(total.cost),
+        "cost": _known_cost(total),
         "unpriced": total.unpriced,
         "doubted": total.doubted,
+        "expected": total.expected,
+        "least": total.least,
     }
 
 
-def _exact(value: Decimal) -> str:
-    """Dollars as a decimal number in a string, without an exponent."""
-    return f"{value:f}"
+def _known_cost(side: TurnSide | SideTotal) -> str | None:
+    """Dollars as a decimal number in a string, without an exponent; None where none are known."""
+    return None if side.steps and side.unpriced == side.steps else f"{side.cost:f}"

@@ -18,7 +18,7 @@ from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, table
 from ctxctl.session.edits import NOT_KNOWN, drops_text, replaced_text
 from ctxctl.text import visible
-from ctxctl.wording import dollars, number, plural, signed, signed_share
+from ctxctl.wording import cost_text, dollars, number, plural, signed, signed_share
 
 _TAB: Final = 12
 _UNKNOWN: Final = "unknown"
@@ -87,9 +87,7 @@ def _none_if_zero(n: int | None) -> str:
 
 def cost_of(cost: Decimal, unpriced: int) -> str:
     """Money; `unknown` where no price is known, and a sign where one is not known of every step."""
-    if not unpriced:
-        return dollars(cost)
-    return f">{dollars(cost)}" if cost else _UNKNOWN
+    return cost_text(cost, counted=False, least=bool(unpriced)) if cost or not unpriced else _UNKNOWN
 
 
 def both(recorded: str, simulated: str) -> str:
@@ -224,7 +222,9 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
 def _prices(comparison: Comparison) -> str:
     sources = ", ".join(f"{name} ({plural(n, 'step')})" for name, n in comparison.prices_from.items())
     if not sources:
-        return "none are known"
+        unsized = set(comparison.recorded.known_by) == {"recorded"}
+        none = "not asked for: no bill tells how much was sent besides the recorded content"
+        return none if unsized else "none are known"
     whose = "the supposed model's on the simulated side" if comparison.supposed.model else "on both sides"
     return f"{sources}, {whose}; answers left out"
 

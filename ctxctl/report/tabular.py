@@ -204,7 +204,8 @@ CHANGES: Final = (
         Column(name, "text", _of(name))
         for name in ("status", "item", "kind", "title", "version", "previous_version")
     ),
-    *(Column(name, "int", _of(name)) for name in ("tokens", "in_window", "new", "freed")),
+    Column("tokens", "int", _of("size")),
+    *(Column(name, "int", _of(name)) for name in ("in_window", "new", "freed")),
     *(Column(name, "text", _of(name)) for name in ("cause", "reason", "into")),
     Column("flags", "text", lambda _at, change: " ".join(change.flags)),
     *(Column(name, "text", _of(name)) for name in ("source", "provenance")),

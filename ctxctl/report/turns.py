@@ -15,7 +15,7 @@ from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
-from ctxctl.report.bill_notes import turn_cost, with_mark
+from ctxctl.report.bill_notes import sum_text, turn_cost, with_mark
 from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
@@ -45,13 +45,14 @@ from ctxctl.report.totals import Totals
 from ctxctl.text import cells, clip, preview, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import (
-    AT_LEAST,
     BREAK,
     COMPACTION,
     MINUS,
     NOT_KNOWN,
     WARNING,
+    cost_text,
     dollars,
+    flag_words,
     noun,
     number,
     plural,
@@ -255,22 +256,25 @@ class TurnsReport:
             if not costs.unsized_tokens:
                 return "not known: no request was billed, and no content is recorded"
             return "not known: no bill tells how much was sent besides the recorded content"
-        lead = "by the recorded bills: " if self._left_out is not None else ""
-        counted = bool(costs.doubted.requests or costs.unbilled)
-        text = with_mark(dollars(costs.sent.total), counted)
-        if costs.not_priced or costs.unpriced or costs.unsized:
-            text = f"{AT_LEAST} {text}"
         billed = costs.steps - costs.unreported
+        text = sum_text(costs)
+        if self._left_out is not None:  # what was sent is simulated: only what was billed is of this session
+            if not billed:
+                return "not known: no request was billed"
+            least = bool(costs.not_priced or costs.unpriced)
+            text = f"by the recorded bills: {cost_text(costs.billed.total, counted=False, least=least)}"
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
+        if doubted := costs.doubted.requests:
+            text += f", {number(doubted)} with a part that cannot be true"
         if unpriced := sum(costs.unpriced.values()):
             text += f", {number(unpriced)} without a known price"
         if costs.unsized:
             text += f", {number(costs.unsized)} of unknown size"
-        context = costs.sent_tokens.context
-        if self._sums.reported and context:
-            read = costs.sent_tokens.cached + costs.sent_tokens.audio_cached
-            text += f"; {share(read, context)} of the input read from a cache"
-        return lead + text
+        tokens = costs.sent_tokens if self._left_out is None else costs.billed_tokens
+        if self._sums.reported and tokens.context:
+            read = tokens.cached + tokens.audio_cached
+            text += f"; {share(read, tokens.context)} of the input read from a cache"
+        return text
 
     def _happened(self) -> Iterator[str]:
         sums, totals = self._sums, self.totals
@@ -297,7 +301,12 @@ class TurnsReport:
         if totals.over:
             flags.pop("over_budget", None)  # said already
         for flag, steps in flags.items():
-            yield f"{visible(flag.replace('_', ' '))} in {plural(steps, 'step')}"
+            said = f"{visible(flag_words(flag))} in {plural(steps, 'step')}"
+            if flag == "failed":
+                said = f"{plural(steps, 'step')} failed"
+            elif flag == "still_over_budget" and not totals.over:
+                said += ", by the policy's own count"  # what was billed, or expected from it, fits
+            yield said
 
     def _compacted(self) -> Iterator[str]:
         """The compactions; under a policy, the session's own are undone."""

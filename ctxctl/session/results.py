@@ -114,7 +114,7 @@ def _moment(ordinal: int, step: Step, change: Change, status: str) -> Life:
         step=step.step,
         status=status,
         version=change.previous_version if removed else change.version,
-        tokens=change.tokens,
+        tokens=change.size,
         cause=None if status == "skipped" else change.cause,
         reason=None if status == "skipped" else change.reason,
         into=None if status == "skipped" else change.into,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
@@ -99,6 +99,13 @@ class Note:
 
     text: str
     warning: bool = False
+
+
+def place_notes(places: Sequence[str]) -> Iterator[Note]:
+    """Where captures of a format come from: a line each, as a pane has no room for several."""
+    if places:
+        yield Note("such captures come from:")
+    yield from (Note(f"  {place}") for place in places)
 
 
 Line = Note | Group | Change

@@ -160,10 +160,21 @@ def name(key: str) -> str:
     return "+".join([*(modifier.capitalize() for modifier in modifiers), last])
 
 
-def hints(scopes: Collection[Scope], pane: str = "") -> list[tuple[str, str, int]]:
+_OF_SOMETHING: Final = frozenset(
+    ("move", "turn", "of note", "overview", "steps", "open", "diff", "all", "text", "search")
+)
+"""Hints of keys that do nothing in a trace that has no turns."""
+_OF_NOTES: Final = frozenset(("move", "open"))
+"""Those that do something there outside of its list: notes can be opened."""
+
+
+def hints(scopes: Collection[Scope], pane: str = "", *, nothing: bool = False) -> list[tuple[str, str, int]]:
     """(key, word, rank) of the keys worth showing where these scopes are in force; low ranks go first.
 
-    `pane`: the pane of the main screen in front, for actions that have an effect in some panes only.
+    Args:
+        scopes: Those of the screen.
+        pane: The pane of the main screen in front, for actions that have an effect in some panes only.
+        nothing: The trace has no turns.
     """
     found = []
     taken = {key for action in ACTIONS if action.scope in scopes for key in keys_of(action)}
@@ -173,7 +184,8 @@ def hints(scopes: Collection[Scope], pane: str = "") -> list[tuple[str, str, int
             continue
         everywhere = action.scope == "app" and keys[0] not in taken
         shown = (action.scope in scopes or everywhere) and _suits(action, pane)
-        if action.hint and shown:
+        idle = nothing and action.hint in _OF_SOMETHING - (_OF_NOTES if pane != "turns" else frozenset())
+        if action.hint and shown and not idle:
             last = action.scope in ("app", "reader", "search")
             rank = 100 if last else 90 if action.id in _FIRST else 80 - n
             rank = _RANKS.get(action.id, rank)

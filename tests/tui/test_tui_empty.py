@@ -35,6 +35,19 @@ async def test_a_file_without_a_request_says_what_to_do(tmp_path: Path) -> None:
         assert "such captures come from" in session.text, "all of it can be read"
 
 
+async def test_without_a_turn_no_key_is_offered_that_does_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps([EMBEDDING]))
+    async with running(CtxApp(lambda: Inspector.open(path, format="otel"), path.name), LARGE) as session:
+        assert session.lines[-1].split()[:8] == ["Tab", "pane", ":", "command", "?", "help", "q", "quit"]
+        await session.press("tab")
+        assert "open" in session.lines[-1], "a note can be opened"
+        assert "turn" not in session.lines[-1]
+        await session.press("slash", "x", "enter")
+        assert "nothing in the trace fits" in session.text
+        assert "move" not in session.lines[-1]
+
+
 async def test_a_trace_with_turns_says_nothing_of_that() -> None:
     requests = [Request(1, (Thing("a", "words " * 9),))]
     async with running(made(FakeInspector(requests)), LARGE) as session:
@@ -75,13 +88,13 @@ async def test_sizes_that_nobody_counted_are_no_zeros_on_any_screen(tmp_path: Pa
         assert whatif.count("what was sent is not known, so ctxctl cannot tell what fits") == 2
         assert "fits in all" not in whatif
         assert "0.0000" not in whatif
-        assert re.search(r"^▌?1 +\? +\? +\? ", whatif, re.MULTILINE)
+        assert re.search(r"^▌?1 +- +- +- ", whatif, re.MULTILINE)
 
 
 def test_groups_of_blocks_without_a_count_are_of_unknown_size(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", None, None, "hello world", None)() as inspector:
         none, mixed = ([line.text for line in blame_lines(blame_frame(inspector, n))] for n in range(2))
-    assert none[none.index("by kind") + 1].split() == ["?", "tool_result,", "2", "blocks"]
+    assert none[none.index("by kind") + 1].split() == ["-", "tool_result,", "2", "blocks"]
     assert none[-1] == "2 blocks, size not known"
     assert mixed[mixed.index("by kind") + 1].split() == ["≥2", "tool_result,", "4", "blocks"]
     assert mixed[-1] == "4 blocks, 2 tokens recorded, 3 uncounted"

@@ -297,3 +297,18 @@ async def test_sessions_that_begin_and_end_alike_are_told_apart(size: tuple[int,
     async with running(made(FakeInspector(asked)), size) as seen:
         await seen.press("v")
         assert sum(f"task-{n}.trial-0 main" in seen.text for n in range(3)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("top", "rows", "labels"),
+    [
+        (200_000, 20, {"200k": 0, "150k": 5, "100k": 10, "50.0k": 15}),
+        (1_048_576, 20, {"1.0M": 0, "500k": 10}),
+        (246, 8, {"246": 0, "200": 1, "100": 4}),
+    ],
+)
+def test_the_axis_has_round_amounts(top: int, rows: int, labels: dict[str, int]) -> None:
+    shape = overview.layout(1, 60, 60)._replace(rows=rows)
+    told = [overview._label([Figures(used=top)], shape, top, row).strip() for row in range(rows)]
+    found = {label: row for row, label in enumerate(told) if label}
+    assert found == labels

@@ -123,9 +123,7 @@ def test_findings_lead_to_each_place() -> None:
     assert found[3] == Line(" line 70  again", " ", None)
     assert "and at 1 more place" in found[4].text
     assert "CTX002 had nothing to look at: no usage" in [line.text for line in found]
-    assert (
-        "no findings: 1 rule held at 9 steps" in next(pointers.finding_lines([], Tally(("CTX001",), 9))).text
-    )
+    assert "no findings: 1 rule, 9 steps" in next(pointers.finding_lines([], Tally(("CTX001",), 9))).text
 
 
 # The screen

@@ -44,7 +44,8 @@ def _dark(monkeypatch: pytest.MonkeyPatch) -> None:
 def facts(prompt: str | None, turns: int, sent: int, cost: str | None, **others: Any) -> SessionFacts:
     made = {
         "directory": None, "prompt": prompt, "sessions": 1, "turns": turns, "steps": turns * 3, "sent": sent,
-        "unbilled": 0, "unsized": 0, "cost": None if cost is None else Decimal(cost), "at_least": False,
+        "unbilled": 0, "unsized": 0, "cost": None if cost is None else Decimal(cost),
+        "counted": False, "at_least": False,
         "first": None, "last": None, **others,
     }  # fmt: skip
     return SessionFacts(**made)

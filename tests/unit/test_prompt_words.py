@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ctxctl.prompt_words import is_note, prompt_words
 
+MESSAGE = "<command-message>a</command-message>"
 REMINDER = "<system-reminder>\nThe user opened\n/foo.txt\n</system-reminder>"
 
 
@@ -25,7 +26,10 @@ REMINDER = "<system-reminder>\nThe user opened\n/foo.txt\n</system-reminder>"
         ("[[ ## user_query ## ]]\n\nWhat is 2+2?", "What is 2+2?"),
         ("<div>a</div> is not centred", None),
         (REMINDER, None),
-        ("<command-name>/clear</command-name>\n<command-args></command-args>", None),
+        ("<command-name>/clear</command-name>\n<command-args></command-args>", "/clear"),
+        (f"{MESSAGE}\n<command-name>/a</command-name>\n<command-args>12 now</command-args>", "/a 12 now"),
+        (f"<command-name>/a</command-name> {MESSAGE}\n <command-args></command-args>", "/a"),
+        ("<command-name>/a</command-name> and then words", "and then words"),
         ("<environment_context>\n <cwd>/home …", None),
         ("<task></task>", None),
         ("", None),

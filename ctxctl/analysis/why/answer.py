@@ -152,7 +152,7 @@ def _never(
             raise no_such_item(answer, name)
         links = [
             Link(
-                "surface", "unknown", "was never on the surface: no item has that id, title, source or text",
+                "surface", "unknown", "was never available: no item has that id, title, source or text",
                 provenance="derived",
             ),
             *in_capture,

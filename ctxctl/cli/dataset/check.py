@@ -45,7 +45,7 @@ def check(
     junit: Junit = None,
     github: Github = False,
 ) -> None:
-    """Check a dataset against rules: limits on measures and answers, and no worse than before.
+    """Check a dataset against rules: limits on measures and answers, or on how much worse they may get.
 
     Exit 1 if one fails, or is not known to hold.
     """

@@ -19,7 +19,7 @@
 -- column over int: of these, requests that were larger than it leaves
 -- column sub_requests int: of sub-agents
 -- column usd usd: of requests that have a price; null: none has
--- column priced int: these requests
+-- column priced int: these requests, without those that have no bill
 -- column carried token-steps: of what windows held; null: none could be counted
 -- column old token-steps: the stale part of it; null: none could be counted
 -- column definitions token-steps: the tool definitions' part of it; null: none is recorded
@@ -38,7 +38,7 @@ WITH firsts AS (
     max(CASE WHEN sent_method <> 'recorded' THEN sent END) AS size,
     sum(asked.read) AS all_read, sum(CASE WHEN asked.read IS NOT NULL THEN sent END) AS read_of, count(asked.read) AS cached,
     count("limit") AS limited, sum(CASE WHEN asked.over > 0 THEN 1 ELSE 0 END) AS over_ones,
-    sum(CASE WHEN sub_agent THEN 1 ELSE 0 END) AS sub_ones, sum(asked.usd) AS price, count(asked.usd) AS priced
+    sum(CASE WHEN sub_agent THEN 1 ELSE 0 END) AS sub_ones, sum(asked.usd) AS price, sum(CASE WHEN asked.usd_method <> 'expected' THEN 1 ELSE 0 END) AS priced
   FROM asked LEFT JOIN firsts ON session = first_session AND source = first_source
   GROUP BY session
 ), of_turns AS (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ctxctl.analysis.compacting import compacting
 from ctxctl.analysis.costs import StepCost, broken_tokens
 from ctxctl.analysis.shared_requests import moment
+from ctxctl.analysis.turn_sums import paid_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,14 +66,21 @@ def step_row(at: RequestAt, cost: StepCost, request: int | None) -> Row:
         *(step.segments.get(name, 0) for name in _SEGMENTS),
         cache.possible_prefix, cache.reported_cached, cache.reported_cache_write,
         None if usage is None else usage.reported_output, usd, input_usd,
+        *((None, None) if usd is None else (_priced_by(cost), paid_for(cost).is_least)),
     ]  # fmt: skip
 
 
 def spent(cost: StepCost) -> tuple[float | None, float | None]:
-    """What a request cost and the part of it for what was sent, in US dollars; None: no bill, or no price."""
-    if cost.believed is None:
+    """What a request cost and the part of it for what was sent, in US dollars; None: no size or no price."""
+    if cost.sent is None or not cost.is_sized or not cost.priced.source:
         return None, None
-    return float(cost.believed.total), float(cost.believed.context)
+    return float(cost.sent.total), float(cost.sent.context)
+
+
+def _priced_by(cost: StepCost) -> str:
+    if cost.billed_tokens is None:
+        return "expected"
+    return "billed" if cost.believed_tokens == cost.billed_tokens else "counted"
 
 
 def rate_of(cost: StepCost) -> float | None:
@@ -210,7 +218,7 @@ class SessionSums:
         self.written = _plus(self.written, cache.reported_cache_write)
         self.output = _plus(self.output, None if step.usage is None else step.usage.reported_output)
         usd = spent(cost)[0]
-        self.unpriced += usd is None
+        self.unpriced += usd is None or paid_for(cost).is_least
         self.usd = usd if self.usd is None else self.usd + (usd or 0.0)
         if cache.reported_cached is not None:
             self.breaks = (self.breaks or 0) + (broken_tokens(step) is not None)

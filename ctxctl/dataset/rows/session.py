@@ -19,6 +19,7 @@ from ctxctl.dataset.rows.facts import (
 from ctxctl.dataset.rows.names import ItemOrigins
 from ctxctl.dataset.rows.stays import Stay, ThreadStays
 from ctxctl.dataset.schema import UNKNOWN_MONTH
+from ctxctl.prompt_words import says_words
 from ctxctl.session.addresses import default_thread
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class SessionRows:
     @property
     def title(self) -> str | None:
         """The first prompt that is no client's own note."""
-        plain = next((text for text in self.prompts if not text.lstrip().startswith("<")), None)
+        plain = next((text for text in self.prompts if says_words(text)), None)
         found = plain or next(iter(self.prompts), None)
         return None if found is None else found[:_TITLE]
 

@@ -62,7 +62,8 @@ def detect(head: bytes) -> int:
 
 def detect_folder(folder: Folder) -> int:
     """How sure the directory holds a trajectory that goes on in other files."""
-    linked = [name for name in folder.files if name.endswith(".json") and _is_side(name)]
+    # Files of a folder below are a capture there, and say nothing of what else lies in this one.
+    linked = [name for name in folder.files if "/" not in name and name.endswith(".json") and _is_side(name)]
     if not linked:
         return 0
     looked = [detect(folder.head(name, _HEAD)) for name in linked[:_LOOKED]]

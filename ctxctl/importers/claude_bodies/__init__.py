@@ -73,12 +73,13 @@ def is_export(head: bytes) -> bool:
 def detect_folder(folder: Folder) -> int:
     """How sure the directory is such a dump: by its index, else by the names of its files."""
     asked = [name for name in folder.files if _ASKED.search(name)]
-    if not asked:
+    answered = [name for name in folder.files if _ANSWERED.search(name)]
+    # A dump somewhere below says nothing of a directory that holds far more.
+    if not asked or 2 * len(asked + answered) < len(folder.files):
         return 0
     for name in folder.files:
         if name.rpartition("/")[2] == INDEX and detect(folder.head(name, _HEAD)):
             return _SURE
-    answered = any(_ANSWERED.search(name) for name in folder.files)
     return _SURE if answered else _LIKELY
 
 

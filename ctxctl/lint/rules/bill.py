@@ -137,7 +137,7 @@ class UnrecordedCut(Rule):
 
 _WHY = {
     "zero": "no {part} is billed where the trace holds {counted:,} tokens of it",
-    "below_content": "{reported:,} tokens are billed for {part}, but the trace holds {counted:,} of it",
+    "below_content": "{billed} billed for {part}, but the trace holds {counted:,} of it",
     "repeated": "{reported:,} tokens of {part} are billed, the same as before, though the window changed",
 }
 
@@ -168,7 +168,10 @@ class ImpossibleBill(Rule):
             # Of a zero anything is too much; whether a bill is another's does not hang on how far it is off.
             if doubt.why == "below_content" and off < self.tokens:
                 continue
-            message = _WHY[doubt.why].format(part=doubt.part, reported=doubt.reported, counted=doubt.counted)
+            message = _WHY[doubt.why].format(
+                part=doubt.part, reported=doubt.reported, counted=doubt.counted,
+                billed=f"{plural(doubt.reported, 'token')} {'is' if doubt.reported == 1 else 'are'}",
+            )  # fmt: skip
             yield Hit(
                 f"{doubt.part} {doubt.why}", message, look.place(), None, off, self._money(look, doubt),
                 note="tokens between what is billed and what is counted",

@@ -72,7 +72,7 @@ class VolatilePrefix(Rule):
                 return  # the provider's cache got further: the order of the frame is not that of the request
             lost = min(lost, again)
         message = (
-            f"{new.title or new.item} changes only in {values} and breaks the cached prefix "
+            f"{look.called(new)} changes only in {values} and breaks the cached prefix "
             f"after {cache.possible_prefix:,} tokens; {lost:,} after it cannot be read from the cache"
         )
         yield Hit(broken.item, message, look.place(new.line), broken.item, lost, look.cost.broken)

@@ -108,7 +108,7 @@ class InjectedAgain(Rule):
             if held[came.key] > 1 and came.tokens >= self.tokens and came.kind not in _CONVERSATION:
                 yield Hit(
                     came.item,
-                    f"{came.title or came.item} is injected again, unchanged (version {came.version})",
+                    f"{look.called(came)} is injected again, unchanged (version {came.version})",
                     look.place(came.line),
                     came.item,
                     came.tokens,
@@ -158,7 +158,7 @@ class Duplicate(Rule):
             first = next((p for p in same.values() if p.item != came.item), None)
             same.setdefault(came.item, came)
             if first is not None:
-                message = alike_sentence(came, first)
+                message = alike_sentence(look, came, first)
                 hit = Hit(came.item, message, look.place(came.line), came.item, note=_NOTE)
                 beyond = self._carried.begin((look.key, came.digest, came.item), hit, came.tokens, look)
                 if beyond is not None:
@@ -172,9 +172,9 @@ class Duplicate(Rule):
 _NOTE = "the second copy, in every request that holds it"
 
 
-def alike_sentence(one: Placement, other: Placement, share: float | None = None) -> str:
+def alike_sentence(look: StepContext, one: Placement, other: Placement, share: float | None = None) -> str:
     """A sentence on two placements that say the same, or to some share the same."""
-    name, second = (p.title or p.item for p in (one, other))
+    name, second = look.called(one), look.called(other)
     how = "with the same text" if share is None else f"{wording.share(min(share, 0.99))} the same"
     if name == second:
         return f"{name} is in the window twice, {how}, {one.tokens:,} tokens"
@@ -247,7 +247,7 @@ class LargeItem(Rule):
             if came.segment in ("system", "tools") or came.kind in _MANY:
                 continue
             message = (
-                f"{came.title or came.item} takes {came.tokens:,} tokens, "
+                f"{look.called(came)} takes {came.tokens:,} tokens, "
                 f"{share(came.tokens, cap)} of the {of} that the prompt may hold"
             )
             hit = Hit(
@@ -350,7 +350,7 @@ class NearDuplicate(Rule):
             if like is None:
                 continue
             other, share = like
-            message = alike_sentence(came, other, share)
+            message = alike_sentence(look, came, other, share)
             hit = Hit(came.item, message, look.place(came.line), came.item, note=_NEAR_NOTE)
             beyond = self._carried.begin((look.key, came.key), hit, min(came.tokens, other.tokens), look)
             if beyond is not None:

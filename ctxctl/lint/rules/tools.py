@@ -338,7 +338,7 @@ class CallWithoutResult(Rule):
 def _call(look: StepContext, came: Placement) -> _Call:
     text = look.text(came)
     tool = called_tool(text) if text is not None else None
-    message = f"{came.title or came.item}: a call without a result, and the conversation went on"
+    message = f"{look.called(came)}: a call without a result, and the conversation went on"
     hit = Hit(came.item, message, look.place(came.line), came.item, came.tokens)
     return _Call(hit, tool or came.title, came.title)
 

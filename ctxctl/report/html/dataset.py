@@ -10,13 +10,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.dataset.duck import Answer, values_of
 from ctxctl.dataset.questions import AnswerColumn, Question
 from ctxctl.dataset.session_groups import By, Group
 from ctxctl.dataset.session_values import SessionRow
-from ctxctl.report.answers import cell, head_line, title
+from ctxctl.report.answers import head_line, row_cells, title
 from ctxctl.report.html.writer import asset, hashed
 from ctxctl.report.session_figures import COLUMNS, GROUPED, NOT_RECORDED, figure_value, figure_words
 from ctxctl.text import visible
@@ -164,8 +164,9 @@ def _question(one: Asked, listed: set[str]) -> Iterator[str]:
     yield "".join(_th(title(one.name), one.says, right=one.type not in _WORDS) for one in columns)
     yield "</tr></thead>\n<tbody>\n"
     for row in rows:
-        pairs = zip(columns, (row[n] for n in known), strict=True)
-        yield "<tr>" + "".join(_cell(value, column, listed) for column, value in pairs) + "</tr>\n"
+        words = row_cells(row, question.columns)
+        cells = (_cell(None if row[n] is None else words[n], question.columns[n], listed) for n in known)
+        yield "<tr>" + "".join(cells) + "</tr>\n"
     yield "</tbody></table></div>\n"
     silent = [title(one.name) for n, one in enumerate(question.columns) if n not in known]
     if silent:
@@ -175,10 +176,9 @@ def _question(one: Asked, listed: set[str]) -> Iterator[str]:
     yield "</section>\n"
 
 
-def _cell(value: Any, column: AnswerColumn, listed: set[str]) -> str:
-    if value is None:
+def _cell(text: str | None, column: AnswerColumn, listed: set[str]) -> str:
+    if text is None:
         return f'<td class="{"right " if column.type not in _WORDS else ""}quiet">{NOT_KNOWN}</td>'
-    text = cell(value, column.type)
     if column.type == "digest" and text in listed:
         return f'<td><a href="#s-{escape(text)}">{escape(text)}</a></td>'
     return _right(text) if column.type not in _WORDS else f"<td>{shown(text)}</td>"

@@ -53,7 +53,9 @@ _PROVIDERS: Final = {
     "google-gla": "google",
     "gcp.vertex_ai": "google-vertex",
     "google-vertexai": "google-vertex",
+    "google.vertex": "google-vertex",
     "vertex": "google-vertex",
+    "vertex.anthropic": "google-vertex",
     "vertex_ai": "google-vertex",
     "vertexai": "google-vertex",
     "github": "github-models",
@@ -108,6 +110,8 @@ _HOSTS: Final = (
 )
 """Ends of host names."""
 
+_API: Final = re.compile(r"\.(?:chat|responses|completion|embedding|messages|generative-ai)$")
+"""Which of a provider's interfaces was called, as Vercel's AI SDK names it behind the provider."""
 _REGION: Final = re.compile(r"^(?:us-gov|us|eu|apac|au|jp|ca|global)\.(?=[a-z0-9-]+\.)")
 _ARN: Final = re.compile(r"^arn:aws[a-z-]*:bedrock:.*/(?P<name>[^/]+)$")
 _TAG: Final = re.compile(r":(?:free|thinking|nitro|floor|beta|extended|online|exacto|discounted)$")
@@ -137,7 +141,7 @@ class Spelling(NamedTuple):
 def provider_of(name: str | None, url: str | None = None) -> str | None:
     """A provider as the table calls it, from a runtime's name for it or from the address of its API."""
     if name is not None and name.strip():
-        plain = name.strip().lower()
+        plain = _API.sub("", name.strip().lower())
         return _PROVIDERS.get(plain, plain)
     try:
         host = (urlsplit(url).hostname or "") if url is not None else ""

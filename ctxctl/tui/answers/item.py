@@ -57,7 +57,9 @@ def life_events(moments: Sequence[Life]) -> list[Event]:
                 found.append(Event(moment, None, 1, None))
             tokens = moment.tokens
             continue
-        more = moment.tokens - tokens if moment.status == "updated" and tokens is not None else None
+        more = None
+        if moment.status == "updated" and tokens is not None and moment.tokens is not None:
+            more = moment.tokens - tokens
         found.append(Event(moment, None, 1, more))
         tokens = None if moment.status in ("removed", "omitted") else moment.tokens
     return found

@@ -22,7 +22,7 @@ from ctxctl.tui.screens.pointers.requests import Goal, Line, Page, page_of
 from ctxctl.tui.screens.turns.requests import Marked, MarksRequest
 from ctxctl.tui.thread_names import ThreadNames, named_by
 from ctxctl.tui.versions import without_digests
-from ctxctl.wording import AT_LEAST, dollars, given_share, number, plural, signed
+from ctxctl.wording import AT_LEAST, NOT_KNOWN, dollars, given_share, number, plural, signed
 
 if TYPE_CHECKING:
     from ctxctl.lint.run import LintResult
@@ -200,7 +200,7 @@ def _block(block: Block, name: str, here: int, room: int) -> Line:
         marks.append(f"{given_share(block.twin.share / 100)} of block {block.twin.position + 1}")
     if block.changed is not None and block.entered is not None:
         marks.append(f"in the window since {block.entered.turn}.{block.entered.step}")
-    tokens = f"{placement.tokens:,}" if placement.method != "uncounted" else "?"
+    tokens = f"{placement.tokens:,}" if placement.method != "uncounted" else NOT_KNOWN
     tail = f"  · {', '.join(marks)}" if marks else ""
     source = f"  [{placement.source[:_NAME]}]" if placement.source else ""
     goal = Goal(here if block.since is None else block.since.ordinal, placement.item)
@@ -224,7 +224,7 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
 def _sum(total: Total) -> str:
     """The tokens of a group; what was not counted adds nothing, so that they are at least these."""
     if total.uncounted == total.blocks:
-        return "?"
+        return NOT_KNOWN
     return f"{AT_LEAST * bool(total.uncounted)}{number(total.tokens)}"
 
 
@@ -233,9 +233,7 @@ def finding_lines(
 ) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
-        yield Line(
-            f"no findings: {plural(len(tally.rules), 'rule')} held at {plural(tally.steps, 'step')}", "!"
-        )
+        yield Line(f"no findings: {plural(len(tally.rules), 'rule')}, {plural(tally.steps, 'step')}", "!")
     by_rule: dict[str, list[Finding]] = {}
     for finding in found:
         by_rule.setdefault(finding.code, []).append(finding)

@@ -31,7 +31,16 @@ from ctxctl.session.item_words import directory_of
 from ctxctl.tui import scheduling
 from ctxctl.tui.answers import trace_facts
 from ctxctl.tui.answers.context import AnswerContext
-from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged_groups
+from ctxctl.tui.changes import (
+    AS_IT_IS,
+    Arrangement,
+    ChangeTable,
+    Facts,
+    Holding,
+    Note,
+    arranged_groups,
+    place_notes,
+)
 from ctxctl.tui.document import Reading
 from ctxctl.tui.requests import Placed, PlaceRequest
 from ctxctl.tui.screens.search.requests import Hits, SearchRequest
@@ -300,8 +309,7 @@ def content_notes(found: Gathered) -> list[Note]:
         return []
     items = plural(found.step.window.uncounted, "item")
     said = [Note(f"the capture holds no text of {items}, so that no size is known", warning=True)]
-    if found.places:
-        said.append(Note(f"such captures come from: {'; '.join(found.places)}"))
+    said += place_notes(found.places)
     return said
 
 

@@ -149,7 +149,7 @@ def test_text_and_json_say_what_is_not_priced(tmp_path: Path, capsys: pytest.Cap
     path = str(tmp_path / "t.jsonl")
     assert run(["cost", path]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "billed ≥ $0.0060" in text
+    assert "billed ≥$0.0060" in text
     assert "not priced 2 code executions: no price is listed; the sums are lower bounds" in text
     assert run(["cost", path, "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

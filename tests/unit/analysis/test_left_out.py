@@ -37,7 +37,7 @@ def out_by_json(capsys: Out, *arguments: str) -> dict[str, int]:
             if change["status"] in ("added", "updated"):
                 out.pop(change["item"], None)
             elif change["provenance"] == "simulated" and change["status"] != "skipped":
-                out[change["item"]] = change["freed"] or change["tokens"]
+                out[change["item"]] = change["freed"] or change["tokens"] or 0
     return out
 
 

@@ -234,3 +234,19 @@ def test_of_sizes_that_nobody_counted_nothing_is_told_to_fit(ctxctl: Run, tmp_pa
         asked = ("used", "free", "over", "sent", "context_cost")
         assert [turn[name] for name in asked] == [None] * len(asked)
         assert (turn["uncounted"], whole["sent"], whole["context_cost"]) == (2, None, None)
+
+
+def test_what_nobody_billed_has_no_price_here_either(ctxctl: Run) -> None:
+    """The report of this capture says that its cost is not known; a comparison prices no part of it."""
+    path = str(ROOT / "fixtures" / "copilot_cli" / "events.jsonl")
+    assert "cost not known: no bill tells" in " ".join(ctxctl("replay", path, "--plain")[1].split())
+    asked = ("replay", path, "--compare", "--window", "1k", "--policy", "fifo")
+    told = " ".join(ctxctl(*asked)[1].split())
+    assert "$" not in told
+    assert "prices not asked for: no bill tells how much was sent" in told
+    _, out, _ = ctxctl(*asked, "--json")
+    (whole,) = lines(out, "comparison_summary")
+    for side in ("recorded", "simulated"):
+        assert whole[side]["sent"] > 0, "sizes of what is recorded are compared"
+        assert (whole[side]["context_cost"], whole[side]["unpriced_steps"]) == (None, 5)
+        assert {turn[side]["context_cost"] for turn in lines(out, "comparison")} == {None}

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ctxctl.dataset import schema
+from ctxctl.dataset.schema import SCHEMA_VERSION
 
 TYPES = {
     "string": pa.string(), "bool": pa.bool_(), "int32": pa.int32(), "int64": pa.int64(), "uint64": pa.uint64(),
@@ -50,7 +51,14 @@ def dataset(folder: Path, rows: Rows, *, texts: bool = True) -> Path:
     (folder / "log").mkdir(parents=True)
     (folder / "data").mkdir()
     files = written(folder / "data", rows)
-    head = {"ctxctl_dataset": 1, "schema": 1, "id": "0" * 32, "key_check": "", "texts": texts, "paths": True}
+    head = {
+        "ctxctl_dataset": 1,
+        "schema": SCHEMA_VERSION,
+        "id": "0" * 32,
+        "key_check": "",
+        "texts": texts,
+        "paths": True,
+    }
     (folder / "dataset.json").write_text(json.dumps(head))
     add = [
         {"table": name, "path": f"data/{name}.parquet", "month": "2026-01", "format": "native", "rows": len(rows.get(name, ())),
@@ -126,6 +134,9 @@ class _Chance:
             "tools": 10, "system": 20, "read": self.maybe(sent // 2), "written": self.maybe(5), "output": self.maybe(30),
             "usd": self.maybe(sent / 1e6), "uncounted": self.chance.choice([0, 0, 2]),
         }  # fmt: skip
+        if step["usd"] is not None:
+            step["usd_method"] = self.chance.choice(["billed", "billed", "counted", "expected"])
+            step["usd_least"] = self.chance.random() < 0.1
         self.rows["steps"].append(step)
         shared = {
             name: step[name]

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from ctxctl.dataset.duck import Asked
-from ctxctl.errors import UsageError
+from ctxctl.dataset.log import HEAD
+from ctxctl.dataset.opening import opened
+from ctxctl.dataset.schema import SCHEMA_VERSION
+from ctxctl.errors import UnreadableError, UsageError
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -28,8 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def asked(folder: Path) -> Iterator[Asked]:
     (folder / "private.csv").write_text("a\n1\n")
-    with Asked(written(folder, by_chance(4, 30))) as opened:
-        yield opened
+    with Asked(written(folder, by_chance(4, 30))) as made:
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -97,3 +100,17 @@ def test_a_question_leaves_nothing_to_say_behind(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, env={**os.environ, "CTXCTL_CONFIG": "off"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout
+
+
+@pytest.mark.parametrize(
+    ("schema", "slug"), [(SCHEMA_VERSION - 1, "older-dataset"), (SCHEMA_VERSION + 1, "newer-dataset")]
+)
+def test_a_dataset_of_another_ctxctl_is_told_and_not_read(tmp_path: Path, schema: int, slug: str) -> None:
+    place = dataset(tmp_path / "d", by_chance(1))
+    head = place / HEAD
+    head.write_text(
+        head.read_text("utf-8").replace(f'"schema": {SCHEMA_VERSION}', f'"schema": {schema}'), "utf-8"
+    )
+    with pytest.raises(UnreadableError) as told:
+        opened(str(place))
+    assert told.value.slug == slug

@@ -80,7 +80,8 @@ def test_groups_have_the_sums_of_the_overview_question(made: tuple[Rows, OpenDat
         assert (found.sessions, found.figures.requests) == (one["sessions"], one["requests"])
         assert found.figures.compactions == one["compactions"]
         assert (found.figures.misses or 0) == one["misses"]
-        assert found.figures.unpriced == one["unpriced"]
+        assert found.figures.unpriced + found.figures.least == one["unpriced"]
+        assert found.figures.counted == one["expected"]
         assert found.figures.usd == (None if one["usd"] is None else pytest.approx(one["usd"]))
 
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ctxctl.importers.atif import detect_folder
+from ctxctl.ingest.folder import Folder
 from tests.unit.importers.trajectories import detected, read
 
 Json = dict[str, Any]
@@ -165,3 +167,9 @@ def test_wrong_types_everywhere_do_no_harm() -> None:
     found = read(trajectory(*steps, subagent_trajectories=[3, {"steps": 4}], continued_trajectory_ref=4))
     assert len(found.requests()) == 3
     assert found.usage() == []
+
+
+def test_a_trajectory_below_a_directory_is_not_all_of_it() -> None:
+    fixtures = Path(__file__).parents[3] / "fixtures" / "atif"
+    assert detect_folder(Folder("x", fixtures / "summarised")) > 0
+    assert detect_folder(Folder("x", fixtures)) == 0, "it holds two more"

@@ -233,3 +233,13 @@ def test_detection() -> None:
     for entry in index():
         assert detected((DUMP / entry["request_file"]).read_bytes()) == "api"
         assert detected((DUMP / entry["response_file"]).read_bytes()) == "api"
+
+
+def test_a_dump_below_a_directory_of_much_else_is_not_all_of_it(tmp_path: Path) -> None:
+    copied(tmp_path)
+    assert FORMAT.detect_folder is not None
+    assert FORMAT.detect_folder(Folder("x", tmp_path)) > 0
+    for n in range(40):
+        (tmp_path / f"other-{n}.jsonl").write_text("{}\n")
+    assert FORMAT.detect_folder(Folder("x", tmp_path)) == 0
+    assert FORMAT.detect_folder(Folder("x", tmp_path / "dump")) > 0

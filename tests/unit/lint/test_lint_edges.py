@@ -257,3 +257,12 @@ def test_a_sketch_estimates_the_share_of_equal_lines(lines: int, equal: int) -> 
     assert b is not None
     assert likeness(a, b) == pytest.approx(equal / (2 * lines - equal), abs=0.08)
     assert likeness(a, a) == 1
+
+
+def test_a_finding_calls_items_without_a_title_by_their_words(made: Made) -> None:
+    made.item("797cbe38-cfae", PROSE).sent(["797cbe38-cfae"])
+    made.turn(2).item("f82449fa-cf02", PROSE, title="rules.md").sent(["797cbe38-cfae", "f82449fa-cf02"])
+    (finding,) = found(made.save(), "CTX010").findings
+    assert finding.message.startswith("rules.md has the same text as “Line 0 says that boat 0 leaves pier 0 ")
+    assert "797cbe38" not in finding.message
+    assert finding.subject == "f82449fa-cf02", "baselines go by the id, as before"

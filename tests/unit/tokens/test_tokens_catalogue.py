@@ -129,3 +129,16 @@ def test_known_facts() -> None:
     assert (gpt.window, gpt.max_input, gpt.max_output) == (400_000, 272_000, 128_000)
     assert find_model("claude-sonnet-4-5-20250929", "anthropic").window == 200_000
     assert "gpt-5" in near_names("gtp-5")
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        ("openai.chat", "openai"), ("openai.responses", "openai"), ("azure-openai.chat", "azure"),
+        ("anthropic.messages", "anthropic"), ("google.generative-ai", "google"), ("xai.chat", "xai"),
+        ("google.vertex.chat", "google-vertex"), ("vertex.anthropic.messages", "google-vertex"),
+        ("aws.bedrock", "amazon-bedrock"),
+    ],
+)  # fmt: skip
+def test_an_sdk_names_the_interface_behind_the_provider(name: str, provider: str) -> None:
+    assert provider_of(name) == provider

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.item_names import fitted_call
 from ctxctl.model.vocab import MODEL, SEGMENTS
 from ctxctl.text import cells, clip, pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.assembled.values import Assembled, Block
 from ctxctl.tui.screens.diff.lines import label
 from ctxctl.tui.sizes import NOTHING_KNOWN, amount, is_unknown
-from ctxctl.wording import brief_kind, number, plural, share, short
+from ctxctl.wording import NOT_KNOWN, brief_kind, number, plural, share, short
 
 CACHED: Final = "█"
 """In the gutter: the block is part of the possible cache prefix."""
@@ -140,7 +141,7 @@ def outline_line(block: Block, width: int, *, prefix: bool) -> Parts:
     bar = " " if not prefix else CACHED if block.cached else FRESH
     letter = one_line(block.segment)[:1].upper() or "?"
     mark = "✂" if block.breaks else "!" if block.notes else " "
-    amount = short(block.tokens) if block.counted else "?"
+    amount = short(block.tokens) if block.counted else NOT_KNOWN
     kind = [Column(brief_kind(block.kind), "muted", 7)]
     return laid_out(
         [
@@ -148,7 +149,7 @@ def outline_line(block: Block, width: int, *, prefix: bool) -> Parts:
             Column(letter, segment_style(block.segment), 1),
             Column(mark, "warning", 2),
             *kind,
-            Column(block.title),
+            Column(block.title, fit=lambda room: fitted_call(one_line(block.title), room)),
             Column(amount, "" if block.tokens else "muted", 7, right=True),
         ],
         width,

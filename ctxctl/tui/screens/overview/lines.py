@@ -529,20 +529,23 @@ def _row(tokens: int, rows: int, top: int) -> int:
 
 
 def _label(columns: list[Figures], shape: Layout, top: int, row: int) -> str:
-    """The tokens at the upper edge of a row, for a few of them, and for those of the limits."""
-    base = shape.rows - 1 - row
+    """The tokens of the limits and of a few round amounts, each beside the row in which it lies."""
+    base, rows = shape.rows - 1 - row, shape.rows
     last = columns[-1]
-    lines = (last.limit, last.cap, last.threshold)
-    for tokens in lines:
-        if tokens and _row(tokens, shape.rows, top) == base:
-            return f"{short(tokens):>{AXIS - 1}} "
-    every = max(shape.rows // 4, 2)
-    if row == 0 or base % every == every - 1:
-        near = any(
-            t and abs(_row(t, shape.rows, top) - base) <= 1 for t in (last.limit, last.cap, last.threshold)
-        )
-        return " " * AXIS if near and row else f"{short(round(top * (base + 1) / shape.rows)):>{AXIS - 1}} "
-    return " " * AXIS
+    lines = {_row(t, rows, top): t for t in (last.threshold, last.cap, last.limit) if t}
+    amount = lines.get(base, 0)
+    if not amount and not any(abs(at - base) <= 1 for at in lines):
+        each = _round_up(top * max(rows // 4, 2) // rows)
+        found = (base + 1) * top // (rows * each) * each
+        amount = found if found * rows > base * top else 0
+    amount = amount or (top if not row else 0)
+    return f"{short(amount):>{AXIS - 1}} " if amount else " " * AXIS
+
+
+def _round_up(amount: int) -> int:
+    """The next of 1, 2, 5, 10, 20, …."""
+    scale: int = 10 ** max(len(str(amount)) - 1, 0)
+    return next(scale * n for n in (1, 2, 5, 10) if scale * n >= amount)
 
 
 def _marks(columns: list[Figures], shape: Layout, width: int) -> list[Parts]:

@@ -109,6 +109,8 @@ class PointerScreen(Board[Goal | None]):
         found = [hint for hint in found if hint[1] not in own]
         if self._page is None or self._page.goals:
             found.insert(0, (keys.key_of("text.choose"), "go", 96))
+        else:
+            found = [hint for hint in found if hint[1] != "why"]
         return [spread([Piece(word, "hint", rank, key) for key, word, rank in found], [], width)]
 
     def goal(self) -> Goal | None:

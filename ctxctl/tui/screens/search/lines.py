@@ -16,7 +16,7 @@ from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.search.state import Finds, Search
 from ctxctl.tui.sizes import amount
 from ctxctl.tui.thread_names import ThreadNames
-from ctxctl.wording import SIGNS, brief_kind, flag_words, number, plural, progress, share, short
+from ctxctl.wording import NOT_KNOWN, SIGNS, brief_kind, flag_words, number, plural, progress, share, short
 
 _BLANKS: Final = re.compile(r"\s+")
 _MANY: Final = 1 << 16
@@ -90,15 +90,28 @@ def _reading(state: Search) -> str:
 
 
 class Widths:
-    """Cells of the columns at one width; 0 leaves a column out."""
+    """Cells of the columns at one width; 0 leaves a column out.  `found_in`: the last one quotes texts;
+    otherwise it has a cause, or what a step sent.
+    """
 
-    def __init__(self, width: int, place: int) -> None:
+    def __init__(self, width: int, place: int, *, found_in: bool) -> None:
         self.place = min(place, max(width // 3, 4))
         self.kind = 18 if width >= 140 else 7 if width >= 56 else 0
         self.tokens = 8 if width >= 100 else 6 if width >= 46 else 0
         rest = max(width - self.place - 3 - self.kind - self.tokens, 0)
-        self.text = 0 if rest < 30 else rest * 3 // 5
+        self.text = (
+            0
+            if rest < 30
+            else rest * 3 // 5
+            if found_in or rest < 2 * _CAUSE
+            else min(max(rest // 3, 32), _CAUSE)
+        )
         self.name = rest - self.text
+
+
+def _quotes(finds: Finds | None) -> bool:
+    """Whether the texts around what matched are shown: only words of a query are looked for in texts."""
+    return finds is not None and bool(finds.query.shown)
 
 
 def places(state: Search) -> int:
@@ -115,13 +128,13 @@ def _place(hit: Hit) -> str:
 
 def heading(state: Search, width: int) -> Parts:
     """The names of the columns."""
-    w = Widths(width - 1, places(state))
+    w = Widths(width - 1, places(state), found_in=_quotes(state.finds))
     columns = [
         Column("", "", 1), Column("step", "muted", w.place, right=True), Column("", "", 3),
         *([Column("kind", "muted", w.kind)] if w.kind else []),
         Column("item", "muted", w.name),
         *([Column("tokens", "muted", w.tokens, right=True)] if w.tokens else []),
-        *([Column("  found in", "muted", w.text)] if w.text else []),
+        *([Column("  found in" if _quotes(state.finds) else "", "muted", w.text)] if w.text else []),
     ]  # fmt: skip
     return laid_out(columns, width)
 
@@ -133,7 +146,7 @@ def hit_parts(
     finds = state.finds
     assert finds is not None
     hit = finds.hits[line]
-    w = Widths(width, places(state))
+    w = Widths(width, places(state), found_in=_quotes(finds))
     sign = SIGNS[hit.status] if hit.status else "·"
     style = f"sign-{hit.status}" if hit.status else "muted"
     kind = "step" if hit.item is None else hit.kind if w.kind > 8 else brief_kind(hit.kind)
@@ -146,8 +159,8 @@ def hit_parts(
     name = _name_among(finds, line, max(w.name - cells(one_line(whose)), 3))
     parts += _emphasised(whose + name, finds, w.name)
     if w.tokens:
-        amount = number(hit.tokens) if w.tokens > 6 else short(hit.tokens)
-        parts += laid_out([Column(amount, "muted", w.tokens, right=True)], w.tokens)
+        size = NOT_KNOWN if hit.tokens is None else short(hit.tokens) if w.tokens <= 6 else number(hit.tokens)
+        parts += laid_out([Column(size, "muted", w.tokens, right=True)], w.tokens)
     if w.text:
         parts += [("  ", ""), *_text(hit, w.text - 2, finds)]
     return parts
@@ -165,6 +178,8 @@ def _whose(hit: Hit, sessions: bool, threads: ThreadNames | None, *, brief: bool
 
 _NAMED: Final = 16
 """Cells of a session's name beside a hit."""
+_CAUSE: Final = 40
+"""Cells of the last column where it quotes no text."""
 _BRIEF: Final = 7
 """Cells of a thread's name where there is little room: two of them are still told apart."""
 _BESIDE: Final = 40
@@ -232,9 +247,10 @@ def _text(hit: Hit, width: int, finds: Finds) -> Parts:
     if hit.excerpt is not None:
         return excerpt_parts(hit.excerpt, width)
     if hit.item is None:
-        of = f" of {number(hit.cap)}, {share(hit.tokens, hit.cap)}" if hit.cap else ""
+        sent = hit.tokens or 0
+        of = f" of {number(hit.cap)}, {share(sent, hit.cap)}" if hit.cap else ""
         how = "recorded" if hit.method == "recorded" else "sent"
-        size = amount(hit.tokens, hit.method, content=False)
+        size = amount(sent, hit.method, content=False)
         return [(pad(f"{size} {how}{of}", width), "muted")]
     why = ": ".join(dict.fromkeys(word for word in (hit.cause, hit.reason) if word))
     title = one_line(hit.title or "")
@@ -306,8 +322,8 @@ def foot(state: Search, width: int, known: int = 0) -> Parts:
 
 def _state(finds: Finds, *, running: bool) -> list[Piece]:
     hits = plural(finds.total, "hit") if finds.total else "nothing found"
-    if finds.phase == "failed":
-        return [Piece(finds.why, "warning", 9), Piece(hits, "", 8)]
+    if finds.phase == "failed":  # without a hit, `nothing` says it in whole
+        return [Piece(finds.why, "warning", 9), Piece(hits, "", 8)] if finds.total else []
     steps = Piece(f"in {plural(finds.steps, 'step')}", "muted", 6)
     if running or finds.phase == "running":
         so_far = plural(finds.total, "hit") if finds.total else "nothing yet"
@@ -349,7 +365,17 @@ def _plain(hit: Hit) -> str:
     said = hit.excerpt
     text = "" if said is None else _BLANKS.sub(" ", said.before + said.match + said.after)
     name = _BLANKS.sub(" ", _name(hit))
-    return "\t".join([where, hit.status or "step", hit.kind, hit.item or "", str(hit.tokens), name, text])
+    return "\t".join(
+        [
+            where,
+            hit.status or "step",
+            hit.kind,
+            hit.item or "",
+            "" if hit.tokens is None else str(hit.tokens),
+            name,
+            text,
+        ]
+    )
 
 
 def label_of(finds: Finds | None, cursor: int) -> str:

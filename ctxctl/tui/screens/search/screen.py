@@ -207,7 +207,7 @@ class SearchScreen(Board[None]):
         self.query_one("#search-help").display = helping
         self.query_one("#hits").display = not helping
         self.query_one("#hits-head").display = not helping
-        for name in ("query-note", "hits-head", "search-help", "search-foot"):
+        for name in ("query-note", "hits-head", "search-help", "search-foot", "keys"):
             self.query_one(f"#{name}", Banner).update()
 
     def _remarks(self, width: int) -> Sequence[Parts]:
@@ -229,6 +229,8 @@ class SearchScreen(Board[None]):
         typing = isinstance(self.focused, Prompt)
         # While one types, the keys of other scopes are typed too.
         found = _TYPING if typing else keys.hints(("search", "list"))
+        if not typing and self.state.hit is None:
+            found = [hint for hint in found if hint[1] not in ("move", "go there")]
         shown = [Piece(word, "hint", rank, keys.key_of(key) if typing else key) for key, word, rank in found]
         return [spread(shown, [], width)]
 

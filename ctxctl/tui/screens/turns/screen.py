@@ -361,10 +361,9 @@ class TurnsScreen(Board[None]):
         return [_indented(lines.change_heading(self.state.table, width - 1 - bar))]
 
     def _keys(self, width: int) -> Sequence[Parts]:
-        shown = [
-            Piece(word, "hint", rank, key)
-            for key, word, rank in keys.hints(("turns", "list", "text"), self.state.pane)
-        ]
+        some = self.state.entry is not None
+        found = keys.hints(("turns", "list", "text"), self.state.pane, nothing=not some)
+        shown = [Piece(word, "hint", rank, key) for key, word, rank in found]
         if self._compacted():
             shown.insert(0, Piece("compaction", "hint", 98, keys.key_of("compactions")))
         if self.state.found_here:
@@ -426,7 +425,7 @@ class TurnsScreen(Board[None]):
             "-two": TWO <= width < THREE,
             "-three": width >= THREE,
             "-tight": width < 100,
-            "-roomy": width >= 130,
+            "-roomy": width >= 116,
             "-wide": width >= 190,
             "-tall": height >= TALL,
             "-short": height < 20,

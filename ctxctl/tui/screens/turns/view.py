@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from ctxctl.engine.query import Query
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.report.sent import NOT_RECORDED
-from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Note, Order
+from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Note, Order, place_notes
 from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.document import Document
 from ctxctl.tui.finding_marks import NO_MARKS, FindingMarks, Marks
@@ -278,6 +278,4 @@ def _nothing_found(trace: Trace) -> Sequence[Note]:
     if trace.problems:
         said.append(Note(f":problems lists what could not be read ({plural(trace.problems, 'problem')})"))
     said.append(Note(":about says what captures of this format record"))
-    if trace.places:
-        said.append(Note(f"such captures come from: {'; '.join(trace.places)}"))
-    return said
+    return [*said, *place_notes(trace.places)]

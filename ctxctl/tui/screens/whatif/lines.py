@@ -16,7 +16,7 @@ from ctxctl.tui.screens.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.screens.whatif.state import Bucket, Table, View
 from ctxctl.tui.series import level_sign
 from ctxctl.tui.thread_names import ThreadNames
-from ctxctl.wording import AT_LEAST, dollars, number, plural, progress, share, short
+from ctxctl.wording import AT_LEAST, NOT_KNOWN, dollars, number, plural, progress, share, short
 
 TWO: Final = 60
 """Cells from which fields stand two beside each other."""
@@ -27,7 +27,7 @@ TALL: Final = 30
 _COSTLY: Final = 150
 """Cells from which each side has a column for the cost of its context."""
 _LABEL: Final = 10
-_UNKNOWN: Final = "?"
+_UNKNOWN: Final = NOT_KNOWN
 _NOTHING: Final = "·"
 
 
