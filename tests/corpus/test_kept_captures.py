@@ -20,6 +20,9 @@ COMMANDS = (
     ("show", "--json", "--text", "{}@-1"),
     ("cost", "--json", "{}"),
     ("diff", "--json", "{}@-1"),
+    ("find", "--json", "{}", "tokens>100"),
+    ("blame", "--json", "--stat", "{}@-1"),
+    ("lint", "--json", "{}"),
     ("replay", "--plain", "--model", "gpt-4o", "{}"),
 )
 
