@@ -105,7 +105,10 @@ def detect_folder_roo(folder: Folder) -> int:
     from ctxctl.importers.roo.reader import CHAT, HISTORY, tasks
 
     found = tasks(folder)
-    if not found:
+    tops = tuple(f"{top}/" if top else "" for top in found)
+    inside = sum(name.startswith(tops) for name in folder.files)
+    # A task somewhere below says nothing of a directory that holds far more.
+    if not found or 2 * inside < len(folder.files):
         return 0
     top, names = next(iter(sorted(found.items())))
     name = HISTORY if HISTORY in names else CHAT

@@ -15,6 +15,7 @@ from ctxctl.ingest.about import About, HeldAgainst, absent, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder
 from ctxctl.plugins.agent_context import records
+from ctxctl.trace.unknown_file import is_native
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 20
@@ -89,12 +90,16 @@ def detect_folder(folder: Folder) -> int:
     if not folder.files or len(folder.files) > _MAX_FILES:
         return 0
     read = [name for name in folder.files if is_read(name)][:50]
-    ours = 0
+    ours = traces = 0
     for left, name in zip(range(len(read), 0, -1), read, strict=True):
         if 2 * (ours + left) <= len(read):
             return 0  # most are something else, whatever the others are
-        ours += sure(folder.head(name, 1 << 16)) >= _CUT_OFF
-    return 90 if ours > 1 and 2 * ours > len(read) else 0
+        head = folder.head(name, 1 << 16)
+        if sure(head) >= _CUT_OFF:
+            ours += 1
+            traces += is_native(head)
+    # Traces beside each other are sessions, each by itself.
+    return 90 if ours > 1 and ours > traces and 2 * ours > len(read) else 0
 
 
 _ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".md", ".markdown", ".mdx", ".yaml", ".yml", ".txt")

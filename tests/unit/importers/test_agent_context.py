@@ -103,6 +103,11 @@ def test_refs_go_from_file_to_file_of_a_directory() -> None:
     assert registry.detect_folder(Folder("f", FIXTURES / "folder")) is FORMAT
 
 
+@pytest.mark.parametrize("mixed", ["fixtures", "traces"])
+def test_captures_beside_each_other_are_no_capture(mixed: str) -> None:
+    assert registry.format_of_folder(Folder(mixed, FIXTURES.parents[1] / mixed)) is None
+
+
 def test_whole_records_may_stand_where_refs_do(tmp_path: Path) -> None:
     item = {"item_id": "a", "context_kind": "user_message", "content_mode": "inline", "content": "hello",
             "visibility": ["model"]}  # fmt: skip

@@ -240,6 +240,18 @@ def test_directories_of_tasks_are_sessions(tmp_path: Path) -> None:
     assert len({e["event_id"] for e in events}) == len(events)
 
 
+def test_a_task_somewhere_below_says_nothing_of_all_the_rest(tmp_path: Path) -> None:
+    shutil.copytree(TASK, tmp_path / "t-1")
+    (tmp_path / "t-1" / "checkpoints" / "objects").mkdir(parents=True)
+    for number in range(20):  # a task's own, whatever it is
+        (tmp_path / "t-1" / "checkpoints" / "objects" / str(number)).touch()
+    importer = registry.by_name(NAME)
+    assert importer.detect_folder(Folder("tasks", tmp_path)) >= 90
+    for number in range(60):
+        (tmp_path / f"{number}.jsonl").touch()
+    assert importer.detect_folder(Folder("sessions", tmp_path)) == 0
+
+
 @pytest.mark.parametrize(
     "messages",
     [
