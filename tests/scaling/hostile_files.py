@@ -99,6 +99,8 @@ FILES: Final = (
     _native("splices-on-splices", 20_000, native_inputs.splices_on_splices),
     _native("growing-window", 20_000, native_inputs.growing_window),
     _native("growing-at-the-front", 20_000, native_inputs.growing_at_the_front),
+    _native("wide-window", 60_000, native_inputs.wide_window, 24),
+    _native("unchanged-window", 60_000, native_inputs.unchanged_window, 24),
     _claude_code(growing.of_itself),
     _claude_code(growing.one_cycle),
     _claude_code(growing.pairs),

@@ -561,6 +561,8 @@ _FAULTS = {
     "its blocks are put behind the last window",
     "own-base": "assembly {assembly} is spliced onto itself; its blocks are put behind the last window",
     "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
+    "windows-too-large": "the windows up to assembly {assembly} are changed so often and hold so many items that it is not "
+    "worked out from {base}; the blocks that it adds are shown as its whole window",
 }
 _UNMARKED = (
     "versions of {item} take turns in a window that holds many copies of each: "

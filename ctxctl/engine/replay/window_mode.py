@@ -33,6 +33,14 @@ _KEPT_CELLS = 400_000
 _CHAIN = 32
 """Splices at most that lead from a folded assembly to the list which it is made from again."""
 
+_CELLS_FREE = 250_000_000
+_CELLS_EACH = 20_000
+"""Placements that the splices of a thread may copy: once, and for each of them.
+
+A splice of a few bytes copies the window that it changes, whatever its size, so a small log could cause endless
+work.  A request whose window holds more than 20,000 items costs more to copy than all else that is done for it.
+"""
+
 Piece = tuple[int, int] | list[Placement]
 """Of a spliced assembly: a stretch of its base's placements, or placements of its own."""
 
@@ -88,6 +96,11 @@ class Resolved:
         """Number of blocks."""
         return self.size if self.spans is None else len(self.spans)
 
+    @property
+    def cells(self) -> int:
+        """Placements that are copied, at most, to make another window of this one."""
+        return self.size if self._list is not None else self.size * (1 + self._depth)
+
     def fold(self) -> None:
         """Let go of the list if it can be made again."""
         if self._base is not None:
@@ -127,6 +140,8 @@ class WindowResolver:
         """What `_resolved` holds, while this is parked."""
         self._open: deque[Resolved] = deque()
         self._cells = 0
+        self._spare = _CELLS_FREE
+        """Placements that splices may still copy."""
         self._raw: list[Placement] = []
         """The last frame before stale copies were marked."""
         self._stale = StaleCopies()
@@ -147,7 +162,7 @@ class WindowResolver:
         twin._resolved = _by_id(self._parked) if self._parked else self._resolved.copy()
         twin._open = self._open.copy()
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
-        twin._cells = self._cells
+        twin._cells, twin._spare = self._cells, self._spare
         twin._era = self._era
         twin._stale = self._stale.copy()
         return twin
@@ -202,7 +217,11 @@ class WindowResolver:
             assembly = msgspec.structs.replace(assembly, splices=(Splice(at, 0, len(assembly.blocks)),))
         elif base is not None and assembly.splices and _reach(assembly) > base.blocks:
             self.fault = "bad-splice"
+        if base is not None and self._spare + _CELLS_EACH < base.cells:
+            self.fault = "windows-too-large"
+            base = None
         if base is not None:
+            self._spare += _CELLS_EACH - base.cells
             resolved = self._spliced(base, assembly, segments)
         else:
             resolved = self._whole(_ordered(assembly.blocks), segments)
@@ -276,11 +295,12 @@ class WindowResolver:
         tail = old[old_at(at) :]
         placements += tail
         pieces.append((old_at(at), len(old)))
-        head = old_at(assembly.splices[0].at) if assembly.splices else len(placements)
+        # Of a window that is the same as its base, all is head: what is both would be counted twice.
+        head, end = (old_at(assembly.splices[0].at), len(tail)) if assembly.splices else (len(tail), 0)
         used = new[: new_at(taken)]
         # What a splice beyond the end of its base left alone is not where it says.
         sound = self.fault != "bad-splice"
-        self._hint = _Hint(old, placements, head, len(tail), removed, used) if sound else None
+        self._hint = _Hint(old, placements, head, end, removed, used) if sound else None
         if old_spans is not None:
             spans += old_spans[at:]
         return Resolved(placements, None if plain else spans, base, pieces)
