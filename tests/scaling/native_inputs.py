@@ -265,7 +265,7 @@ def growing_at_the_front(n: int) -> Lines:
 
 
 def wide_window(n: int) -> Lines:
-    """A window that holds one item `n` times, and a sixth as many steps that each put an item in its middle."""
+    """A window that holds an item `n` times, and `n / 6` steps that each put another in its middle."""
     log = Log()
     yield from _prompt(log, **placed(0))
     yield log.item("item", "text of it", **placed(0))

@@ -37,8 +37,8 @@ _CELLS_FREE = 250_000_000
 _CELLS_EACH = 20_000
 """Placements that the splices of a thread may copy: once, and for each of them.
 
-A splice of a few bytes copies the window that it changes, whatever its size, so a small log could cause endless
-work.  A request whose window holds more than 20,000 items costs more to copy than all else that is done for it.
+A splice of a few bytes copies the window that it changes, whatever its size, so a small log could cause
+endless work.  A window of more than 20,000 items costs more to copy than all else that is done for a request.
 """
 
 Piece = tuple[int, int] | list[Placement]
@@ -52,7 +52,7 @@ class Resolved:
     it is made of, its bases' lists and pieces included, is never more than twice the list.
     """
 
-    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "era", "record", "size", "spans")
+    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "cut", "era", "record", "size", "spans")
 
     def __init__(
         self,
@@ -68,6 +68,8 @@ class Resolved:
         self.record: Assembly | None = None
         self.era = 0
         """In which sizes: a thread may go on with a model of another encoding."""
+        self.cut = False
+        """Whether it is not the whole window: its base was too large, or itself cut."""
         self._base: Resolved | None = None
         self._pieces: tuple[Piece, ...] = ()
         self._depth = 0
@@ -155,6 +157,8 @@ class WindowResolver:
         """How often sizes became others."""
         self.fault: str | None = None
         """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
+        self.goes_on = False
+        """Whether that goes on from a fault of its base, which was reported."""
 
     def copy(self, placer: Placer) -> WindowResolver:
         """An independent copy, for a snapshot of a replay."""
@@ -196,7 +200,7 @@ class WindowResolver:
         if found.era == self._era or anew is None:
             return found
         made = Resolved(anew.all(found.placements), found.spans)
-        made.record, made.era = found.record, self._era
+        made.record, made.era, made.cut = found.record, self._era, found.cut
         return made
 
     @property
@@ -206,7 +210,7 @@ class WindowResolver:
 
     def resolve(self, assembly: Assembly, segments: dict[str, str]) -> list[Placement]:
         """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
-        self.fault = None
+        self.fault, self.goes_on = None, False
         base = self._resolved.get(assembly.base) if assembly.base is not None else None
         base = self._in_era(base) if base is not None else None
         if assembly.base is not None and base is None:
@@ -215,10 +219,10 @@ class WindowResolver:
             base = Resolved(self._raw, None)
             at = len(self._raw)
             assembly = msgspec.structs.replace(assembly, splices=(Splice(at, 0, len(assembly.blocks)),))
-        elif base is not None and assembly.splices and _reach(assembly) > base.blocks:
+        elif base is not None and not base.cut and assembly.splices and _reach(assembly) > base.blocks:
             self.fault = "bad-splice"
-        if base is not None and self._spare + _CELLS_EACH < base.cells:
-            self.fault = "windows-too-large"
+        if base is not None and (base.cut or self._spare + _CELLS_EACH < base.cells):
+            self.fault, self.goes_on = "windows-too-large", base.cut
             base = None
         if base is not None:
             self._spare += _CELLS_EACH - base.cells
@@ -226,6 +230,7 @@ class WindowResolver:
         else:
             resolved = self._whole(_ordered(assembly.blocks), segments)
         resolved.record, resolved.era = assembly, self._era
+        resolved.cut = self.fault == "windows-too-large"
         if assembly.assembly_id is not None:
             before = self._resolved.get(assembly.assembly_id)
             self._cells -= before.size if before is not None else 0

@@ -146,8 +146,9 @@ def test_windows_that_are_copied_too_often_are_told_and_not_worked_out(monkeypat
     inspector = inspect(events)
     frames = ["".join(p.item for p in inspector.at(n).placements) for n in range(7)]
     # The first two copy four and five of eight, and two more for each; the third would have to copy six.
-    assert frames == ["abcd", "fabcd", "ffabcd", "f", "ff", "fff", "ffff"]
-    assert len(list(inspector.replay()))
+    assert frames == ["abcd", "fabcd", "ffabcd", "f", "f", "f", "f"]
+    assert ["unknown_base" in step.flags for step in steps(events)] == [False] * 3 + [True] * 4
+    assert list(inspector.replay())
     (told,) = inspector.problems
     assert (told.slug, told.line) == ("windows-too-large", 10)
     assert "assembly 3 " in told.message

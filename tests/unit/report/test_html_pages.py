@@ -91,7 +91,7 @@ def test_runs_that_end_early_give_the_same_frames(monkeypatch: pytest.MonkeyPatc
 def test_a_wide_window_is_not_written_whole_again_at_each_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The frame that a run begins with is weighed as it is written, also where one row stands for all its items."""
+    """The frame that a run begins with is weighed as written, also where one row stands for all its items."""
     monkeypatch.setattr(frames, "_FULL", 100)
     path = tmp_path / "wide.jsonl"
     path.write_bytes(b"\n".join(islice(unchanged_window(20_000), 59)) + b"\n")
