@@ -55,7 +55,7 @@ LIMIT_SOURCES: Final[Mapping[str, str]] = {
 FLAGS: Final[Mapping[str, str]] = {
     "unrecorded_cut": "cut without a record",
     "still_over_budget": "over budget after all cuts",
-    "unknown_base": "built on an assembly that is not recorded",
+    "unknown_base": "built on an assembly that is not known",
 }
 """Flags whose names do not say enough; the others read as they are."""
 UNCHANGED: Final[Mapping[str, str]] = {"window": "unchanged, sent again", "append": "not sent"}

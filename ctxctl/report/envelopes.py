@@ -12,6 +12,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
 from ctxctl.session import Inspector
+from ctxctl.text import json_safe
 
 Json = dict[str, Any]
 _MOST_REFS: Final = 10_000_000
@@ -50,7 +51,7 @@ def envelope_lines(
         time = at.step.time or time
         envelope = _envelope(ordinal, at.step, at.placements, time, version)
         try:
-            yield orjson.dumps(envelope, option=orjson.OPT_APPEND_NEWLINE)
+            yield json_safe(orjson.dumps(envelope)) + b"\n"
         except orjson.JSONEncodeError:  # lone surrogates
             import json
 

@@ -16,6 +16,7 @@ import orjson
 
 from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector
+from ctxctl.text import json_safe
 
 Json = dict[str, Any]
 _BATCH: Final = 64
@@ -44,7 +45,8 @@ def _request(spans: list[Json], version: str) -> bytes:
     scope = {"name": "ctxctl", "version": version}
     resource = {"attributes": _attributes({"service.name": "ctxctl"})}
     made = {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": spans}]}]}
-    return orjson.dumps(made, option=orjson.OPT_APPEND_NEWLINE)
+    # Names of a capture's go to a terminal as they go into a file.
+    return json_safe(orjson.dumps(made)) + b"\n"
 
 
 def _span(ordinal: int, step: Step) -> Json:

@@ -7,6 +7,7 @@ about `n` of what there are many of.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -33,24 +34,35 @@ class HostileFile(NamedTuple):
     """Records, or blocks, for each of them."""
     is_trace: bool = False
     """It is a trace of ctxctl's own: there is nothing to import."""
+    requests: Fraction = Fraction(0)
+    """Requests that it tells for each of them; 0 where they are few however large it is, or contradict each
+    other, so that the import ends."""
+
+    def requests_of(self, n: int) -> int:
+        """Requests that a file of `n` tells, but for a few."""
+        return int(self.requests * n)
 
 
-def _native(name: str, count: int, make: Callable[[int], Lines], least: int = 8) -> HostileFile:
+def _native(
+    name: str, count: int, make: Callable[[int], Lines], least: int = 8, requests: Fraction = Fraction(0)
+) -> HostileFile:
     def made(n: int) -> bytes:
         return b"".join(line + b"\n" for line in make(n))
 
-    return HostileFile(name, count, ".jsonl", made, "prompt", least, is_trace=True)
+    return HostileFile(name, count, ".jsonl", made, "prompt", least, is_trace=True, requests=requests)
 
 
 def _claude_code(make: Callable[[int], bytes], least: int = 8, item: str = "0") -> HostileFile:
-    return HostileFile(f"claude-{make.__name__}".replace("_", "-"), 20_000, ".jsonl", make, item, least)
+    name = f"claude-{make.__name__}".replace("_", "-")
+    return HostileFile(name, 20_000, ".jsonl", make, item, least)
 
 
 def _spans(make: Callable[[int], bytes]) -> HostileFile:
-    return HostileFile(f"otel-{make.__name__}".replace("_", "-"), 20_000, ".jsonl", make, "user_message-1")
+    name = f"otel-{make.__name__}".replace("_", "-")
+    return HostileFile(name, 20_000, ".jsonl", make, "user_message-1")
 
 
-def _multiplied(name: str, count: int, fixture: str, what: str, item: str) -> HostileFile:
+def _multiplied(name: str, count: int, fixture: str, what: str, item: str, requests: int) -> HostileFile:
     """A fixture with one of its places, or all of its records, many times."""
 
     def make(n: int) -> bytes:
@@ -59,7 +71,7 @@ def _multiplied(name: str, count: int, fixture: str, what: str, item: str) -> Ho
         cells = multiplied.cells(_FIXTURES / fixture)
         return next(cell for cell in cells if cell.what == what).make(n)
 
-    return HostileFile(name, count, Path(fixture).suffix, make, item, each=14)
+    return HostileFile(name, count, Path(fixture).suffix, make, item, each=14, requests=Fraction(requests))
 
 
 def _blocks_with_texts(n: int) -> Lines:
@@ -99,8 +111,10 @@ FILES: Final = (
     _native("redactions", 4000, native_inputs.redactions),
     _native("versions-redacted", 4000, _versions_and_redactions, 16),
     _native("splices-on-splices", 20_000, native_inputs.splices_on_splices),
-    _native("growing-window", 20_000, native_inputs.growing_window),
-    _native("growing-at-the-front", 20_000, native_inputs.growing_at_the_front),
+    _native("growing-window", 20_000, native_inputs.growing_window, requests=Fraction(1)),
+    _native("growing-at-the-front", 20_000, native_inputs.growing_at_the_front, requests=Fraction(1)),
+    _native("wide-window", 60_000, native_inputs.wide_window, 24, Fraction(1, 6)),
+    _native("unchanged-window", 60_000, native_inputs.unchanged_window, 24, Fraction(1, 6)),
     _claude_code(growing.of_itself),
     _claude_code(growing.one_cycle),
     _claude_code(growing.pairs),
@@ -111,12 +125,12 @@ FILES: Final = (
     _spans(growing.spans_of_themselves),
     _spans(growing.spans_in_a_circle),
     _spans(growing.spans_in_a_chain),
-    _multiplied("cline-again", 1000, "cline/typed.messages.json", ".messages again", "read_files"),
-    _multiplied("cline-afresh", 1000, "cline/typed.messages.json", ".messages afresh", "call_0010"),
-    _multiplied("roo-again", 2000, _ROO, " again", "environment_details"),
-    _multiplied("roo-afresh", 2000, _ROO_CONDENSED, " afresh", "environment_details"),
-    _multiplied("mcp-again", 3000, "mcp_session/exchanges.jsonl", "records again", "search"),
-    _multiplied("mcp-afresh", 3000, "mcp_session/exchanges.jsonl", "records afresh", "search"),
+    _multiplied("cline-again", 1000, "cline/typed.messages.json", ".messages again", "read_files", 3),
+    _multiplied("cline-afresh", 1000, "cline/typed.messages.json", ".messages afresh", "call_0010", 3),
+    _multiplied("roo-again", 2000, _ROO, " again", "environment_details", 3),
+    _multiplied("roo-afresh", 2000, _ROO_CONDENSED, " afresh", "environment_details", 4),
+    _multiplied("mcp-again", 3000, "mcp_session/exchanges.jsonl", "records again", "search", 2),
+    _multiplied("mcp-afresh", 3000, "mcp_session/exchanges.jsonl", "records afresh", "search", 2),
 )
 """All of them."""
 BY_NAME: Final = {file.name: file for file in FILES}

@@ -264,6 +264,31 @@ def growing_at_the_front(n: int) -> Lines:
         yield log.usage(40 + 6 * i)
 
 
+def wide_window(n: int) -> Lines:
+    """A window that holds an item `n` times, and `n / 6` steps that each put another in its middle."""
+    log = Log()
+    yield from _prompt(log, **placed(0))
+    yield log.item("item", "text of it", **placed(0))
+    yield log.whole("a0", ["system", "prompt"] + ["item"] * n, **placed(0))
+    yield log.sent("a0", **placed(0))
+    for i in range(1, n // 6):
+        yield log.item(f"item{i}", f"text {i} of it", **placed(i))
+        yield log.splice(f"a{i}", f"a{i - 1}", [f"item{i}"], [[n // 2, 0, 1]], **placed(i))
+        yield log.sent(f"a{i}", **placed(i))
+
+
+def unchanged_window(n: int) -> Lines:
+    """As `wide_window`, and each step's window is that of the one before."""
+    log = Log()
+    yield from _prompt(log, **placed(0))
+    yield log.item("item", "text of it", **placed(0))
+    yield log.whole("a0", ["system", "prompt"] + ["item"] * n, **placed(0))
+    yield log.sent("a0", **placed(0))
+    for i in range(1, n // 6):
+        yield log.splice(f"a{i}", f"a{i - 1}", [], [], **placed(i))
+        yield log.sent(f"a{i}", **placed(i))
+
+
 def splices_on_splices(n: int) -> Lines:
     """A chain of `n` assemblies of one step, each a splice on the one before."""
     log = Log()
@@ -913,6 +938,8 @@ DIMENSIONS: Final[Mapping[str, Callable[[int], Lines]]] = {
         appended_items,
         growing_window,
         growing_at_the_front,
+        wide_window,
+        unchanged_window,
         splices_on_splices,
         splices_on_the_first,
         splices_in_one,

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.scaling.hostile_files import BY_NAME
 from tests.scaling.test_scaling import COMMANDS, OF_A_TRACE, Ask, growing, refusals
 
@@ -42,3 +45,13 @@ def test_what_is_always_asked_of_a_hostile_file_is_linear(ask: Ask, name: str) -
 def test_every_command_on_a_hostile_file_is_linear(ask: Ask, name: str) -> None:
     commands = OF_A_TRACE if BY_NAME[name].is_trace else COMMANDS
     assert {command: found for command in commands if (found := _faults(ask, command, name))} == {}
+
+
+@pytest.mark.parametrize("name", [name for name, file in BY_NAME.items() if file.requests])
+def test_a_file_tells_as_many_requests_as_the_benchmark_reckons_with(name: str, tmp_path: Path) -> None:
+    file = BY_NAME[name]
+    path = tmp_path / f"capture{file.ending}"
+    n = 4 * file.least
+    path.write_bytes(file.make(n))
+    with Inspector.open(path) as inspector:
+        assert sum(isinstance(one, Step) for one in inspector.replay()) == file.requests_of(n) > 0

@@ -56,6 +56,8 @@ class ThreadEdits:
         self._shown: list[Placement] = []
         self._hidden = 0
         """Placements of the recorded frame that are dropped."""
+        self._counted = (0, 0)
+        """A place in the recorded frame, and how many placements before it are shown."""
 
     def copy(self) -> ThreadEdits:
         """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
@@ -73,11 +75,11 @@ class ThreadEdits:
         self.recorded = after = delta.after
         came = sum(p.item in dropped for p in delta.inserted)
         if not came and not self._hidden:
-            self._shown = after
+            self._shown, self._counted = after, (0, 0)
             return delta
         self._hidden += came - sum(p.item in dropped for p in delta.removed)
         if not self._hidden:
-            self._shown = after
+            self._shown, self._counted = after, (0, 0)
             return delta_of(shown, after)
         old, new = ([p for p in middle if p.item not in dropped] for middle in delta.middles())
         head = self._head(delta, len(shown) - len(old))
@@ -86,12 +88,23 @@ class ThreadEdits:
         return delta_of(shown, made, head, tail)
 
     def _head(self, delta: FrameDelta, ends: int) -> int:
-        """Shown placements before the delta's middle; `ends`: how many there are before and behind it."""
-        front, behind = delta.prefix, delta.suffix
-        if front <= behind:
-            return sum(p.item not in self.dropped for p in delta.after[:front])
-        back = delta.after[len(delta.after) - behind :]
-        return ends - sum(p.item not in self.dropped for p in back)
+        """Shown placements before the delta's middle; `ends`: how many there are before and behind it.
+
+        Counted from the beginning, from the end, or from where the middle was last: what is nearest.
+        """
+        front, behind, (place, before) = delta.prefix, delta.suffix, self._counted
+        if abs(front - place) < min(front, behind):
+            found = before + self._number(delta.after[place:front]) - self._number(delta.before[front:place])
+        elif front <= behind:
+            found = self._number(delta.after[:front])
+        else:
+            found = ends - self._number(delta.after[len(delta.after) - behind :])
+        self._counted = (front, found)
+        return found
+
+    def _number(self, placements: list[Placement]) -> int:
+        """How many of them are shown."""
+        return sum(p.item not in self.dropped for p in placements)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
         """Count the set texts anew, because sizes differ from here on."""

@@ -433,7 +433,7 @@ def _flags(
         flags.append("compacted")
     if facts.causes is not None and facts.causes not in flags:
         flags.append(facts.causes)
-    if "unknown-base" in facts.faults:
+    if not facts.faults.isdisjoint(("unknown-base", "windows-too-large")):
         flags.append("unknown_base")
     still = not supposed and still_over(thread, sealed, window)
     if fitted is not None:

@@ -452,7 +452,8 @@ class Engine:
         if fault is not None:
             own = fault == "unknown-base" and record.base == record.assembly_id
             what = _FAULTS["own-base" if own else fault].format(assembly=record.assembly_id, base=record.base)
-            self.report(Problem(event.line, event.offset, fault, what))
+            if not thread.windows.goes_on:
+                self.report(Problem(event.line, event.offset, fault, what))
             facts.faults.add(fault)
 
     def _injection(self, thread: ThreadState, record: Injection) -> None:
@@ -561,6 +562,8 @@ _FAULTS = {
     "its blocks are put behind the last window",
     "own-base": "assembly {assembly} is spliced onto itself; its blocks are put behind the last window",
     "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
+    "windows-too-large": "windows of so many items are changed so often that assembly {assembly} is not "
+    "worked out from {base}: it, and those that build on it, are shown with their own blocks alone",
 }
 _UNMARKED = (
     "versions of {item} take turns in a window that holds many copies of each: "

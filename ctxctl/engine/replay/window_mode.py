@@ -33,6 +33,14 @@ _KEPT_CELLS = 400_000
 _CHAIN = 32
 """Splices at most that lead from a folded assembly to the list which it is made from again."""
 
+_CELLS_FREE = 250_000_000
+_CELLS_EACH = 20_000
+"""Placements that the splices of a thread may copy: once, and for each of them.
+
+A splice of a few bytes copies the window that it changes, whatever its size, so a small log could cause
+endless work.  A window of more than 20,000 items costs more to copy than all else that is done for a request.
+"""
+
 Piece = tuple[int, int] | list[Placement]
 """Of a spliced assembly: a stretch of its base's placements, or placements of its own."""
 
@@ -44,7 +52,7 @@ class Resolved:
     it is made of, its bases' lists and pieces included, is never more than twice the list.
     """
 
-    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "era", "record", "size", "spans")
+    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "cut", "era", "record", "size", "spans")
 
     def __init__(
         self,
@@ -60,6 +68,8 @@ class Resolved:
         self.record: Assembly | None = None
         self.era = 0
         """In which sizes: a thread may go on with a model of another encoding."""
+        self.cut = False
+        """Whether it is not the whole window: its base was too large, or itself cut."""
         self._base: Resolved | None = None
         self._pieces: tuple[Piece, ...] = ()
         self._depth = 0
@@ -87,6 +97,11 @@ class Resolved:
     def blocks(self) -> int:
         """Number of blocks."""
         return self.size if self.spans is None else len(self.spans)
+
+    @property
+    def cells(self) -> int:
+        """Placements that are copied, at most, to make another window of this one."""
+        return self.size if self._list is not None else self.size * (1 + self._depth)
 
     def fold(self) -> None:
         """Let go of the list if it can be made again."""
@@ -127,6 +142,8 @@ class WindowResolver:
         """What `_resolved` holds, while this is parked."""
         self._open: deque[Resolved] = deque()
         self._cells = 0
+        self._spare = _CELLS_FREE
+        """Placements that splices may still copy."""
         self._raw: list[Placement] = []
         """The last frame before stale copies were marked."""
         self._stale = StaleCopies()
@@ -140,6 +157,8 @@ class WindowResolver:
         """How often sizes became others."""
         self.fault: str | None = None
         """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
+        self.goes_on = False
+        """Whether that goes on from a fault of its base, which was reported."""
 
     def copy(self, placer: Placer) -> WindowResolver:
         """An independent copy, for a snapshot of a replay."""
@@ -147,7 +166,7 @@ class WindowResolver:
         twin._resolved = _by_id(self._parked) if self._parked else self._resolved.copy()
         twin._open = self._open.copy()
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
-        twin._cells = self._cells
+        twin._cells, twin._spare = self._cells, self._spare
         twin._era = self._era
         twin._stale = self._stale.copy()
         return twin
@@ -181,7 +200,7 @@ class WindowResolver:
         if found.era == self._era or anew is None:
             return found
         made = Resolved(anew.all(found.placements), found.spans)
-        made.record, made.era = found.record, self._era
+        made.record, made.era, made.cut = found.record, self._era, found.cut
         return made
 
     @property
@@ -191,7 +210,7 @@ class WindowResolver:
 
     def resolve(self, assembly: Assembly, segments: dict[str, str]) -> list[Placement]:
         """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
-        self.fault = None
+        self.fault, self.goes_on = None, False
         base = self._resolved.get(assembly.base) if assembly.base is not None else None
         base = self._in_era(base) if base is not None else None
         if assembly.base is not None and base is None:
@@ -200,13 +219,18 @@ class WindowResolver:
             base = Resolved(self._raw, None)
             at = len(self._raw)
             assembly = msgspec.structs.replace(assembly, splices=(Splice(at, 0, len(assembly.blocks)),))
-        elif base is not None and assembly.splices and _reach(assembly) > base.blocks:
+        elif base is not None and not base.cut and assembly.splices and _reach(assembly) > base.blocks:
             self.fault = "bad-splice"
+        if base is not None and (base.cut or self._spare + _CELLS_EACH < base.cells):
+            self.fault, self.goes_on = "windows-too-large", base.cut
+            base = None
         if base is not None:
+            self._spare += _CELLS_EACH - base.cells
             resolved = self._spliced(base, assembly, segments)
         else:
             resolved = self._whole(_ordered(assembly.blocks), segments)
         resolved.record, resolved.era = assembly, self._era
+        resolved.cut = self.fault == "windows-too-large"
         if assembly.assembly_id is not None:
             before = self._resolved.get(assembly.assembly_id)
             self._cells -= before.size if before is not None else 0
@@ -276,11 +300,12 @@ class WindowResolver:
         tail = old[old_at(at) :]
         placements += tail
         pieces.append((old_at(at), len(old)))
-        head = old_at(assembly.splices[0].at) if assembly.splices else len(placements)
+        # Of a window that is the same as its base, all is head: what is both would be counted twice.
+        head, end = (old_at(assembly.splices[0].at), len(tail)) if assembly.splices else (len(tail), 0)
         used = new[: new_at(taken)]
         # What a splice beyond the end of its base left alone is not where it says.
         sound = self.fault != "bad-splice"
-        self._hint = _Hint(old, placements, head, len(tail), removed, used) if sound else None
+        self._hint = _Hint(old, placements, head, end, removed, used) if sound else None
         if old_spans is not None:
             spans += old_spans[at:]
         return Resolved(placements, None if plain else spans, base, pieces)

@@ -46,6 +46,7 @@ class Run:
         self.held: list[Placement] = []
         """Keeps the placements alive whose identity the table goes by."""
         self.key = 0
+        """Bytes of the whole frame that it begins with."""
         self.weight = 0
 
     def place(self, placement: Placement, mark: Mark, row: Callable[[Placement, Mark], bytes]) -> int:
@@ -109,14 +110,13 @@ class Frames:
         run = thread.run
         found = splices(thread.frame, frame)
         marks = self._marked(thread, ordinal, frame, found)
-        before = 0 if run is None else run.weight
+        before, begins = (0, True) if run is None else (run.weight, False)
         if run is None:
             run = thread.run = Run()
             thread.begun = thread.steps
             edits: list[Any] = [
                 [0, 0, [run.place(p, m, self._row) for p, m in zip(frame, marks, strict=True)]]
             ]
-            run.key = run.weight
         else:
             edits, shift = [], 0
             for at, removed, inserted in found:
@@ -128,6 +128,8 @@ class Frames:
         thread.frame, thread.marks = frame, marks
         run.steps.append(dumped({"e": edits, **self._step_row(thread, step)}))
         run.weight += len(run.steps[-1])
+        if begins:
+            run.key = run.weight
         thread.steps += 1
         self._pending += run.weight - before
         if run.weight - run.key >= max(_FULL, 2 * run.key):
@@ -154,6 +156,8 @@ class Frames:
         self, thread: Thread, ordinal: int, frame: Sequence[Placement], found: list[Splice[Placement]]
     ) -> list[Mark]:
         """The marks of the new frame: what only moved keeps its own."""
+        if not found:
+            return thread.marks
         moved = {thread.frame[n].key: thread.marks[n] for s in found for n in range(s.at, s.at + s.removed)}
         marks = list(thread.marks)
         for splice in reversed(found):

@@ -143,7 +143,7 @@ _NOTES: Final = {
     "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
     "still_over_budget": "still over budget after everything that was cut",
     "over_budget": "over the budget",
-    "unknown_base": "it builds on an assembly that the trace does not hold: the frame may lack items",
+    "unknown_base": "it builds on an assembly that is not known in full: the frame may lack items",
     "missing_context": "the runtime found context missing",
     "redacted": "something was redacted",
     "branched": "the conversation went on from an earlier point",

@@ -22,6 +22,9 @@ COMMANDS = {
 _ENDED = (0, 1, 2, 3)
 """Exit codes of a command that came to its end; what was cut is among the problems that it tells."""
 _SECONDS = 2.0
+_A_REQUEST = 1e-3
+"""Seconds that a request may cost besides: a file of 20,000 honest ones cannot be told from one that was made to cost
+time, so it may cost as much for each as any other log does."""
 _BYTES = 300 * MB
 
 
@@ -49,13 +52,16 @@ def _row(bench: Bench, file: HostileFile) -> Row:
         slowest = max(names, key=lambda name: bench.cases[names[name]].cpu)
         most = max(bench.cases[case].rss for case in names.values())
         seconds = bench.cases[names[slowest]].cpu
-        told = f"{seconds:.1f} s (`{slowest}`), {megabytes(most)}"
-        return told, seconds <= _SECONDS and most <= _BYTES
+        each = f", {seconds / requests * 1e6:,.0f} µs a request" if requests else ""
+        told = f"{seconds:.1f} s (`{slowest}`){each}, {megabytes(most)}"
+        return told, seconds <= limit and most <= _BYTES
 
+    requests = file.requests_of(file.count)
+    limit = _SECONDS + requests * _A_REQUEST
     size = megabytes(bench.inputs[file.name]) if file.name in bench.inputs else "?"
-    return measured(
-        bench, f"{file.name}, {file.count:,} ({size})", "≤ 2 s, ≤ 300 MB", tuple(names.values()), worst
-    )
+    more = f" + {requests:,} × 1 ms" if requests else ""
+    label, target = f"{file.name}, {file.count:,} ({size})", f"≤ 2 s{more}, ≤ 300 MB"
+    return measured(bench, label, target, tuple(names.values()), worst)
 
 
 def _rows(bench: Bench) -> list[Row]:
@@ -67,7 +73,9 @@ SECTION = Section(
     "What do small files cost that were built to cost time?",
     "Each file of `tests/scaling/hostile_files.py`, with nothing cached: CPU of the slowest of "
     + ", ".join(f"`{name}`" for name in COMMANDS)
-    + ", and the most memory of any. `make scaling` checks that their work is linear, or bounded.",
+    + ", and the most memory of any. `make scaling` checks that their work is linear, or bounded. What is bounded has 2 s. "
+    "A file of many requests that could all be honest is read to its end, as a bound would cut the logs of a gateway too: "
+    "it has another millisecond for each, about what a request costs in any first reading.",
     _add,
     _rows,
 )

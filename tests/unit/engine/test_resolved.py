@@ -15,7 +15,7 @@ from ctxctl.engine.replay.step_facts import StepFacts
 from ctxctl.engine.replay.window_mode import _CHAIN, Piece, Resolved, WindowResolver
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement
-from tests.unit.engine.making import Json, add, assembly, inspect, placement
+from tests.unit.engine.making import Json, add, assembly, inspect, placement, steps
 
 POOL = [placement(f"i{n}", n) for n in range(60)]
 
@@ -109,6 +109,49 @@ def test_splices_count_blocks_and_not_items(
     assert ["".join(frame) for frame in frames] == [
         "".join(item for refs in blocks for item in refs), expected, f"f{expected}"
     ]  # fmt: skip
+
+
+def test_a_window_that_is_its_base_is_not_counted_twice() -> None:
+    """Also with copies in it; the step after it goes on from there."""
+    events = [add(name, f"text {name}", turn="1") for name in "ab"]
+    same: list[list[int]] = []
+    for number, one in enumerate(
+        (
+            assembly("one", "a", "b", "a", "b"),
+            spliced("two", "one", same),
+            spliced("three", "two", same),
+            spliced("four", "three", [[4, 0, 1]], block("a")),
+        ),
+        1,
+    ):
+        events.append({**one, "turn_id": str(number)})
+    inspector = inspect(events)
+    frames = [inspector.at(n) for n in range(4)]
+    assert [[p.item for p in frame.placements] for frame in frames] == [list("abab")] * 3 + [list("ababa")]
+    used = [frame.step.window.used for frame in frames]
+    assert used[0] == used[1] == used[2] == sum(p.tokens for p in frames[0].placements)
+    assert used[3] == sum(p.tokens for p in frames[3].placements)
+    assert [(step.ledger.new, step.ledger.freed) for step in steps(events)[1:3]] == [(0, 0), (0, 0)]
+
+
+def test_windows_that_are_copied_too_often_are_told_and_not_worked_out(monkeypatch: Any) -> None:
+    monkeypatch.setattr("ctxctl.engine.replay.window_mode._CELLS_FREE", 8)
+    monkeypatch.setattr("ctxctl.engine.replay.window_mode._CELLS_EACH", 2)
+    events = [add(name, f"text {name}", turn="1") for name in "abcdef"]
+    events += [{**assembly("0", "a", "b", "c", "d"), "turn_id": "1"}]
+    for number in range(1, 7):
+        events.append(
+            {**spliced(str(number), str(number - 1), [[0, 0, 1]], block("f")), "turn_id": str(number + 1)}
+        )
+    inspector = inspect(events)
+    frames = ["".join(p.item for p in inspector.at(n).placements) for n in range(7)]
+    # The first two copy four and five of eight, and two more for each; the third would have to copy six.
+    assert frames == ["abcd", "fabcd", "ffabcd", "f", "f", "f", "f"]
+    assert ["unknown_base" in step.flags for step in steps(events)] == [False] * 3 + [True] * 4
+    assert list(inspector.replay())
+    (told,) = inspector.problems
+    assert (told.slug, told.line) == ("windows-too-large", 10)
+    assert "assembly 3 " in told.message
 
 
 def test_a_fresh_block_of_several_items_is_one_block() -> None:

@@ -79,3 +79,14 @@ def test_lone_surrogates_and_huge_numbers_are_no_end(tmp_path: Path) -> None:
 )
 def test_times(time: str | None, expected: str) -> None:
     assert _nanoseconds(time) == expected
+
+
+@pytest.mark.parametrize("kind", ["otlp", "envelopes"])
+def test_what_would_turn_a_terminal_around_is_escaped(kind: str, tmp_path: Path) -> None:
+    lines = [
+        {**event, "session_id": "s\u202e-1", "turn_id": "t\u202e"}
+        for event in events([item("doc", "x")], "t1")
+    ]
+    data = exported(written_trace(tmp_path, lines), kind)
+    assert "\u202e" not in data.decode()
+    assert "\u202e" in json.dumps([json.loads(line) for line in data.splitlines()], ensure_ascii=False)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ctxctl.report.html import frames, writer
 from ctxctl.report.html.contents import NONE, dumped, escaped, limit_for, without_empty
 from ctxctl.report.html.writer import SCRIPTS
 from ctxctl.session import Inspector
+from tests.scaling.native_inputs import unchanged_window
 from tests.unit.report.page_help import Page, exported
 from tests.unit.testing.sessions_help import events, item, written_trace
 
@@ -84,6 +86,18 @@ def test_runs_that_end_early_give_the_same_frames(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(frames, "_FULL", 1 << 30)
     monkeypatch.setattr(frames, "_PENDING", 1)
     same_as_inspected(DEMOS[0])
+
+
+def test_a_wide_window_is_not_written_whole_again_at_each_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frame that a run begins with is weighed as written, also where one row stands for all its items."""
+    monkeypatch.setattr(frames, "_FULL", 100)
+    path = tmp_path / "wide.jsonl"
+    path.write_bytes(b"\n".join(islice(unchanged_window(20_000), 59)) + b"\n")
+    page = Page(exported(path))
+    assert len(page.rows) == 28
+    assert len(page.index["runs"]) == 1
 
 
 def test_the_step_since_which_a_copy_is_there_is_that_of_blame() -> None:
