@@ -194,7 +194,7 @@ def _turns(
     out = run.out
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
-    names = partial(_names_taken, inspector, run)
+    names = partial(_names_taken, inspector, run, {})
     report = TurnsReport(head, out.width, out.paint, RateBook(run.settings.models), names)
     for result, _ in SelectedResults(inspector, run, query, chosen):
         report.feed(result)
@@ -231,15 +231,22 @@ def _step_lines(
     return verdict(inspector, run, differs=bool(totals.differs))
 
 
-def _names_taken(inspector: Inspector, run: Run, row: TurnSum, one: Compacting) -> ItemNames:
-    """How the items are called that a compaction took; words are read only where an item has no title."""
+def _names_taken(
+    inspector: Inspector, run: Run, ordinals: dict[tuple[object, ...], int], row: TurnSum, one: Compacting
+) -> ItemNames:
+    """How the items are called that a compaction took; words are read only where an item has no title.
+
+    `ordinals`: of steps by their places, filled when the first compaction asks.
+    """
     from ctxctl.item_names import ItemNames
     from ctxctl.session.item_words import directory_of, names_at
 
     if all(item.title for item in one.largest):
         return ItemNames(directory_of(inspector), ids=run.options.ids)
-    place = (row.session, row.thread, one.turn, one.step)
-    ordinal = next(n for n, span in enumerate(inspector.places().spans) if span[:4] == place)
+    if not ordinals:
+        for number, span in enumerate(inspector.places().spans):
+            ordinals.setdefault(span[:4], number)
+    ordinal = ordinals[row.session, row.thread, one.turn, one.step]
     return names_at(inspector, ordinal, ids=run.options.ids)
 
 

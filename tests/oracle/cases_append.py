@@ -163,7 +163,7 @@ CASES = [
                 "ledger": ledger(0, 5, 0, 5, saved=0, uncounted=1),
                 "window": {"uncounted": 1},
                 "counts": {"added": 1, "skipped": 1, "omitted": 0},
-                "changes": {"A": added(), "X": skipped(tokens=0, new=0, in_window=0)},
+                "changes": {"A": added(), "X": skipped(tokens=None, new=0, in_window=0)},
             },
             "2.1": {
                 "ledger": ledger(5, 0, 0, 5, saved=5, uncounted=1),

@@ -136,7 +136,7 @@ CASES = [
             "1.1": {
                 "ledger": ledger(0, 5, 0, 5, uncounted=1),
                 "window": {"uncounted": 1},
-                "changes": {"A": added(), "ghost": added(version=None, tokens=0, in_window=0, new=0)},
+                "changes": {"A": added(), "ghost": added(version=None, tokens=None, in_window=0, new=0)},
             },
             "1.2": {
                 "changes": {"A": skipped(), "ghost": skipped()},
@@ -169,7 +169,11 @@ CASES = [
                     "by_method": {"estimate:o200k_base": 5, "declared": 40},
                 },
                 "ledger": ledger(0, 45, 0, 45, uncounted=1),
-                "changes": {"A": added(tokens=5), "B": added(tokens=40, version=None), "C": added(tokens=0)},
+                "changes": {
+                    "A": added(tokens=5),
+                    "B": added(tokens=40, version=None),
+                    "C": added(tokens=None),
+                },
             }
         },
     ),
@@ -252,7 +256,7 @@ CASES = [
                 "changes": {
                     "A": skipped(),
                     "B": omitted(reason="duplicate"),
-                    "nobody": omitted(reason="low_relevance", version=None, tokens=0),
+                    "nobody": omitted(reason="low_relevance", version=None, tokens=None),
                 },
             },
         },

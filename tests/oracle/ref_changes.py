@@ -230,5 +230,6 @@ def _present(
 
 def _change(status: str, item: str, copy: Placed | None, **more: Any) -> dict[str, Any]:
     made = {"status": status, "item": item, "version": copy.version if copy else None}
-    made |= {"tokens": copy.tokens if copy else 0, "kind": copy.kind if copy else "custom", "flags": []}
+    known = copy is not None and copy.method != "uncounted"
+    made |= {"tokens": copy.tokens if known else None, "kind": copy.kind if copy else "custom", "flags": []}
     return {**made, "cause": None, "reason": None, "into": None, "previous_version": None, **more}

@@ -58,8 +58,8 @@ COMMANDS: Final = {
 
 OF_A_TRACE: Final = tuple(name for name in COMMANDS if name != "import")
 """What can be asked of a native trace; importers have tests of their own (`tests.formats.test_growth`)."""
-_NOTHING: Final = ("first frame of its thread", "was in no frame")
-"""Why `diff` and `log` have nothing to tell of some traces."""
+_NOTHING: Final = ("first frame of its thread", "was in no frame", "is not worked out")
+"""Why `diff` and `log` have nothing to tell of some traces; that a what-if came to its bound."""
 
 Work = dict[str, int]
 Answer = dict[str, Any]

@@ -45,6 +45,7 @@ _BOUNDS: Final = {
     ("ctxctl.engine.replay.stale_copies", "_MANY"): 4,
     ("ctxctl.importers.registry", "REPEATED"): 100,
     ("ctxctl.ingest.run", "WORK"): 500,
+    ("ctxctl.engine.simulate.unfitted_window", "_MOST"): 2000,
     ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,

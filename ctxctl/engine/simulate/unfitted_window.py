@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ctxctl.engine.replay.changes import Cause
 from ctxctl.engine.replay.frames import FrameDelta
+from ctxctl.errors import CtxctlError
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of
 
@@ -24,6 +25,9 @@ FOR_ROOM = frozenset({"compacted", "truncated"})
 _CONVERSATION = rank_of("history")
 """Rank of the segments behind tools and system prompt, wherever in a body these are written: a message that
 speaks as the system is no part of the conversation, though it stands among the messages."""
+_MOST = 20_000_000
+"""Rows gone through because something was left out, or came back, in the middle of a thread: a session of a
+hundred compactions and ten thousand items comes to a twentieth of it."""
 ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
 """Reasons of an omission that mean a want of room."""
 
@@ -79,13 +83,15 @@ class UnfittedWindow:
         """Of all rows that are not hidden."""
         self.restored = 0
         """Rows that are not as recorded: ghosts and what is hidden."""
+        self._passed = 0
+        """Rows gone through so far, for the bound."""
 
     def copy(self) -> UnfittedWindow:
         """An independent copy, for a snapshot of a replay."""
         twin = UnfittedWindow()
         twin._rows = list(self._rows) if self._rows is not None else None
         twin._window, twin._ghosts, twin._whole = self._window, self._ghosts, self._whole
-        twin.tokens, twin.restored = self.tokens, self.restored
+        twin.tokens, twin.restored, twin._passed = self.tokens, self.restored, self._passed
         return twin
 
     @property
@@ -104,7 +110,10 @@ class UnfittedWindow:
     def move_to(
         self, delta: FrameDelta, cause_of: Callable[[str], Cause], unsent: UnplacedItem = ALL_SENT
     ) -> None:
-        """Follow the recorded window from one frame to the next."""
+        """Follow the recorded window from one frame to the next.
+
+        Raises CtxctlError("what-if-too-large") where so much was left out so often that it would take long.
+        """
         self.grown = (self._window, 0)
         appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
         if appended and unsent is ALL_SENT and not self._comes_back(delta.inserted):
@@ -121,6 +130,9 @@ class UnfittedWindow:
             self._window = delta.after
             self.tokens += sum(p.tokens for p in delta.inserted) - sum(p.tokens for p in delta.removed)
             return
+        self._passed += len(self._rows or ()) + len(delta.after)
+        if self._passed > _MOST:
+            raise _too_large()
         rows = self._merged(delta.after, left, unsent)
         self._window = [row.placement for row in rows if row.state != State.HIDDEN]
         self.tokens = sum(p.tokens for p in self._window)
@@ -213,6 +225,14 @@ class UnfittedWindow:
                 merged += held
                 held = []
         return merged + held
+
+
+def _too_large() -> CtxctlError:
+    return CtxctlError(
+        "what-if-too-large",
+        "so much was left out so often that what would be sent under this policy is not worked out",
+        hint="without --policy, the replay shows what was sent",
+    )
 
 
 class _Left(NamedTuple):

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.changes import Cause
 from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.simulate import unfitted_window
 from ctxctl.engine.simulate.unfitted_window import State, UnfittedWindow, UnplacedItem
+from ctxctl.errors import CtxctlError
 from ctxctl.model.results import Placement
 
 
@@ -57,6 +59,15 @@ def test_a_compaction_is_undone_and_its_summary_hidden() -> None:
     assert [row.state for row in history.rows if row.placement is N] == [State.HIDDEN]
     assert history.tokens == 50
     assert history.restored == history.copy().restored == 3, "A, B, and the summary that is hidden for them"
+
+
+def test_what_is_left_out_again_and_again_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = [[S, *(place(f"{part}-{k}") for k in range(5))] for part in range(40)]
+    assert len(walked(*frames).visible()) == 1 + 5 * 40
+    monkeypatch.setattr(unfitted_window, "_MOST", 2000)
+    with pytest.raises(CtxctlError) as raised:
+        walked(*frames)
+    assert raised.value.slug == "what-if-too-large"
 
 
 def test_what_was_detached_is_gone_here_too() -> None:
