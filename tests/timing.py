@@ -22,7 +22,7 @@ KEY = "ctxctl/seconds"
 SLOW = "ctxctl/seconds-slow"
 """Names in pytest's cache: of what tests took, and of what those took that are marked slow."""
 
-LOOPS_A_TEST = 14.0
+LOOPS_A_TEST = 11.0
 """What a test that is not slow takes on average, in runs of `a_loop` (November 2026)."""
 
 MANY = 50

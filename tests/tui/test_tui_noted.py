@@ -77,4 +77,4 @@ def test_a_simulated_step_says_so_once_and_where_it_differs(inspector: Any) -> N
     assert [note.warning for note in notes] == [True, True, False]
     assert Note("not what was recorded: selection", warning=True) in notes
     assert sum(note.text.startswith("simulated") for note in notes) == 1
-    assert any("does not hold" in note.text for note in notes)
+    assert any("not known in full" in note.text for note in notes)
