@@ -90,11 +90,12 @@ def _reading(state: Search) -> str:
 
 
 class Widths:
-    """Cells of the columns at one width; 0 leaves a column out.  `found_in`: the last one quotes texts;
-    otherwise it has a cause, or what a step sent.
+    """Cells of the columns at one width; 0 leaves a column out.
+
+    `found_in`: the last one quotes texts; `wordy`: it tells what a step sent.  Else it has a cause, if any.
     """
 
-    def __init__(self, width: int, place: int, *, found_in: bool) -> None:
+    def __init__(self, width: int, place: int, *, found_in: bool, wordy: bool) -> None:
         self.place = min(place, max(width // 3, 4))
         self.kind = 18 if width >= 140 else 7 if width >= 56 else 0
         self.tokens = 8 if width >= 100 else 6 if width >= 46 else 0
@@ -103,8 +104,10 @@ class Widths:
             0
             if rest < 30
             else rest * 3 // 5
-            if found_in or rest < 2 * _CAUSE
+            if found_in or (wordy and rest < 2 * _CAUSE)
             else min(max(rest // 3, 32), _CAUSE)
+            if rest >= 2 * _CAUSE
+            else max(rest // 4, 16)
         )
         self.name = rest - self.text
 
@@ -112,6 +115,12 @@ class Widths:
 def _quotes(finds: Finds | None) -> bool:
     """Whether the texts around what matched are shown: only words of a query are looked for in texts."""
     return finds is not None and bool(finds.query.shown)
+
+
+def _widths(width: int, state: Search) -> Widths:
+    finds = state.finds
+    steps = finds is not None and bool(finds.count) and finds.hits[0].item is None
+    return Widths(width, places(state), found_in=_quotes(finds), wordy=steps)
 
 
 def places(state: Search) -> int:
@@ -128,7 +137,7 @@ def _place(hit: Hit) -> str:
 
 def heading(state: Search, width: int) -> Parts:
     """The names of the columns."""
-    w = Widths(width - 1, places(state), found_in=_quotes(state.finds))
+    w = _widths(width - 1, state)
     columns = [
         Column("", "", 1), Column("step", "muted", w.place, right=True), Column("", "", 3),
         *([Column("kind", "muted", w.kind)] if w.kind else []),
@@ -146,7 +155,7 @@ def hit_parts(
     finds = state.finds
     assert finds is not None
     hit = finds.hits[line]
-    w = Widths(width, places(state), found_in=_quotes(finds))
+    w = _widths(width, state)
     sign = SIGNS[hit.status] if hit.status else "·"
     style = f"sign-{hit.status}" if hit.status else "muted"
     kind = "step" if hit.item is None else hit.kind if w.kind > 8 else brief_kind(hit.kind)
