@@ -133,7 +133,7 @@ def test_luminarys_appends_as_declared(corpus: Path) -> None:
     assert [s["counts"]["removed"] for s in steps] == [0, 0, 0]
     for number, step in enumerate(steps, 1):
         unknown = next(c for c in step["changes"] if c["item"] == f"res-req-{number}")
-        assert (unknown["version"], unknown["tokens"]) == (None, 0)
+        assert (unknown["version"], unknown["tokens"]) == (None, None)
         assert step["window"]["uncounted"] == number
 
 
