@@ -365,7 +365,7 @@ def transcript_50mb() -> Path:
 
 def transcripts(count: int, size: int, scale: float = 1.0) -> Path:
     """A directory of so many Claude Code sessions of about so many bytes; `scale` as for `transcript`."""
-    path = directory() / f"transcripts-{count}-g{GENERATION}"
+    path = directory() / f"transcripts-{count}-{size}-g{GENERATION}"
     if not path.is_dir():
         partial = path.with_suffix(".partial")
         partial.mkdir(exist_ok=True)

@@ -27,7 +27,7 @@ warm. Stdout goes to the null device. “Nothing cached” means an empty cache 
 as installers do. The user's settings are not read. Peak memory is that of the largest process, unless
 the row says otherwise; it is never less than the 15 MB or so of the process that starts it.
 
-**Floors.** `wc -l` of the file; one orjson pass over its lines; tiktoken over its contents, each once, with the
+**Floors.** One orjson pass over its lines; tiktoken over its contents, each once, with the
 vocabulary loaded from the package; `python -c pass`. Two interpreter starts are subtracted from
 the sum of orjson and tiktoken.
 
