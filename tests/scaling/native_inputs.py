@@ -267,10 +267,7 @@ def growing_at_the_front(n: int) -> Lines:
 def wide_window(n: int) -> Lines:
     """A window that holds an item `n` times, and `n / 6` steps that each put another in its middle."""
     log = Log()
-    yield from _prompt(log, **placed(0))
-    yield log.item("item", "text of it", **placed(0))
-    yield log.whole("a0", ["system", "prompt"] + ["item"] * n, **placed(0))
-    yield log.sent("a0", **placed(0))
+    yield from _one_item_often(log, n)
     for i in range(1, n // 6):
         yield log.item(f"item{i}", f"text {i} of it", **placed(i))
         yield log.splice(f"a{i}", f"a{i - 1}", [f"item{i}"], [[n // 2, 0, 1]], **placed(i))
@@ -280,13 +277,18 @@ def wide_window(n: int) -> Lines:
 def unchanged_window(n: int) -> Lines:
     """As `wide_window`, and each step's window is that of the one before."""
     log = Log()
+    yield from _one_item_often(log, n)
+    for i in range(1, n // 6):
+        yield log.splice(f"a{i}", f"a{i - 1}", [], [], **placed(i))
+        yield log.sent(f"a{i}", **placed(i))
+
+
+def _one_item_often(log: Log, n: int) -> Lines:
+    """The first step, whose window holds an item `n` times."""
     yield from _prompt(log, **placed(0))
     yield log.item("item", "text of it", **placed(0))
     yield log.whole("a0", ["system", "prompt"] + ["item"] * n, **placed(0))
     yield log.sent("a0", **placed(0))
-    for i in range(1, n // 6):
-        yield log.splice(f"a{i}", f"a{i - 1}", [], [], **placed(i))
-        yield log.sent(f"a{i}", **placed(i))
 
 
 def splices_on_splices(n: int) -> Lines:

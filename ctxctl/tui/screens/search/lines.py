@@ -100,16 +100,18 @@ class Widths:
         self.kind = 18 if width >= 140 else 7 if width >= 56 else 0
         self.tokens = 8 if width >= 100 else 6 if width >= 46 else 0
         rest = max(width - self.place - 3 - self.kind - self.tokens, 0)
-        self.text = (
-            0
-            if rest < 30
-            else rest * 3 // 5
-            if found_in or (wordy and rest < 2 * _CAUSE)
-            else min(max(rest // 3, 32), _CAUSE)
-            if rest >= 2 * _CAUSE
-            else max(rest // 4, 16)
-        )
+        self.text = _last_column(rest, found_in=found_in, wordy=wordy)
         self.name = rest - self.text
+
+
+def _last_column(rest: int, *, found_in: bool, wordy: bool) -> int:
+    """Cells of the last column, of those that it shares with the item's name."""
+    if rest < 30:
+        return 0
+    narrow = rest < 2 * _CAUSE
+    if found_in or (wordy and narrow):
+        return rest * 3 // 5
+    return max(rest // 4, 16) if narrow else min(max(rest // 3, 32), _CAUSE)
 
 
 def _quotes(finds: Finds | None) -> bool:
