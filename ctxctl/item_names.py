@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ctxctl.text import ELLIPSIS, cells, clip, preview
@@ -59,13 +60,23 @@ class Named(NamedTuple):
     """What stands beside the name in the list (its kind), which tells it from others too."""
 
 
+_remembered = lru_cache(maxsize=8192)
+"""Frames of one trace list much the same items: each name in each width is asked for again and again."""
+
+
 def told(title: str | None, words: str, item: str, directory: str | None = None) -> str:
     """The whole name of an item, visible and on one line."""
+    known = _told if len(title or "") + len(item) < _HEAD else _told.__wrapped__
+    return known(title, words[:_HEAD], item, directory)
+
+
+@_remembered
+def _told(title: str | None, words: str, item: str, directory: str | None) -> str:
     if title is not None and title.strip():
         return preview(local(title, directory), LONGEST)
     if not words:
         return preview(item, LONGEST)
-    first = preview(words[:_HEAD], WORDS)
+    first = preview(words, WORDS)
     return f"“{first}”" if first else BLANK
 
 
@@ -88,6 +99,7 @@ def local(title: str, directory: str | None) -> str:
     return title if inner is None else f"{tool}{inner}"
 
 
+@_remembered
 def fitted(name: str, width: int) -> str:
     """A shown name in at most `width` cells."""
     if cells(name) <= width:
@@ -109,6 +121,7 @@ def fitted_call(name: str, width: int) -> str:
     return fitted(_called(name, width), width)
 
 
+@_remembered
 def _called(name: str, width: int) -> str:
     """A name without its tool, where that would take much of the room that the name has not."""
     tool, said = parted_title(name)
@@ -209,6 +222,7 @@ def _difference(texts: Sequence[str]) -> int:
     return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
 
 
+@_remembered
 def _cut_before(name: str, at: int, width: int) -> str:
     """The beginning of a name and what stands at one of its characters, in at most `width` cells."""
     if cells(name) <= width:

@@ -266,10 +266,10 @@ def first_model(trace: Trace) -> str | None:
     named = _MODEL.search(head)
     if named is None:
         return None
-    # Mostly the first line that may name one does: what follows is left for the replay to decode.
-    for stop in (named.end(), len(head)):
+    # Mostly the first line that may name one does: all the others are left for the replay to decode.
+    for start, stop in ((head.rfind(b"\n", 0, named.start()) + 1, named.end()), (0, len(head))):
         # A trace of its own over the same bytes: this look must not report problems or count as a pass.
-        for event in Trace(trace.source).events(0, 1, stop):
+        for event in Trace(trace.source).events(start, 1, stop):
             record = event.record
             if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
                 return record.model

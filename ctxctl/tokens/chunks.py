@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.tokens.cuts import Cuts
+from ctxctl.tokens.ranks import ranks
 
 if TYPE_CHECKING:
     import tiktoken
@@ -43,21 +44,19 @@ _OVERLAP: Final = 512
 """Characters between a soft cut and the end of the text that chose it: merges near that end are not final."""
 
 
-def count_tokens(
-    encoding: tiktoken.Encoding, base: str, ranks: dict[bytes, int], text: str
-) -> tuple[int, bool]:
+def count_tokens(encoding: tiktoken.Encoding, base: str, text: str) -> tuple[int, bool]:
     """(tokens, exact) of a text without surrogates, under an encoding that uses the ranks called `base`."""
     if len(text) <= DIRECT:
         return len(encoding.encode_ordinary(text)), True
-    return _Long(encoding, ranks, Cuts(base, text)).count()
+    return _Long(encoding, base, Cuts(base, text)).count()
 
 
 class _Long:
     """One pass over one long text."""
 
-    def __init__(self, encoding: tiktoken.Encoding, ranks: dict[bytes, int], cuts: Cuts) -> None:
+    def __init__(self, encoding: tiktoken.Encoding, base: str, cuts: Cuts) -> None:
         self._encoding = encoding
-        self._ranks = ranks
+        self._base = base
         self._cuts = cuts
         self._text = cuts.text
         self._total = 0
@@ -127,7 +126,7 @@ class _Long:
     def _stay_apart(self, left: int, right: int) -> bool:
         """Whether merging the bytes of two tokens on their own gives these two again."""
         pair = [self._encoding.decode_single_token_bytes(each) for each in (left, right)]
-        return merge(b"".join(pair), self._ranks) == pair
+        return merge(b"".join(pair), ranks(self._base)) == pair
 
 
 def merge(piece: bytes, ranks: dict[bytes, int]) -> list[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.tokens.cache import CountCache
-from ctxctl.tokens.ranks import RANKS_OF, get_encoding, is_loaded, ranks
+from ctxctl.tokens.ranks import get_encoding, is_loaded, ranks_of
 
 LONGEST_TOKEN: Final = 128
 """Bytes; no token of the embedded encodings is longer (a test holds them to it)."""
@@ -32,11 +32,9 @@ class Counter:
     """
 
     def __init__(self, encoding: str, cache: CountCache | None = None) -> None:
-        if encoding not in RANKS_OF:
-            ranks(encoding)
-        self.encoding = encoding
-        self.base = RANKS_OF[encoding]
+        self.base = ranks_of(encoding)
         """What decides how ordinary text is counted: other encodings may have the same."""
+        self.encoding = encoding
         self._cache = cache
         self.elsewhere: Callable[[bytes], tuple[int, bool] | None] | None = None
         """What counts a text that is in UTF-8 in the place of this process, as long as that has not loaded
@@ -102,7 +100,7 @@ class Counter:
 
         base = self.base
         # o200k_harmony counts ordinary text as o200k_base does: a second encoding would cost another 80 MB.
-        return count_tokens(get_encoding(base), base, ranks(base), text)
+        return count_tokens(get_encoding(base), base, text)
 
 
 def _utf8(text: str) -> tuple[str, bytes]:

@@ -30,12 +30,12 @@ def main(base: str, jobs: int, texts: int, counts: int) -> None:
         counts: Descriptor to which counts are written.
     """
     from ctxctl.tokens.chunks import count_tokens
-    from ctxctl.tokens.ranks import get_encoding, ranks
+    from ctxctl.tokens.ranks import get_encoding
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
     status = 1
     try:
-        encoding, known = get_encoding(base), ranks(base)
+        encoding = get_encoding(base)
         while job := _read(jobs, JOB.size):
             at, number, size = JOB.unpack(job)
             lengths = struct.unpack(f"={number}I", os.pread(texts, 4 * number, at))
@@ -43,7 +43,7 @@ def main(base: str, jobs: int, texts: int, counts: int) -> None:
             found, begin = [], 0
             for length in lengths:
                 text = data[begin : begin + length].decode()
-                tokens, exact = count_tokens(encoding, base, known, text)
+                tokens, exact = count_tokens(encoding, base, text)
                 found.append(tokens if exact else ~tokens)
                 begin += length
             _write(counts, struct.pack(f"={number}q", *found))

@@ -62,6 +62,8 @@ _CAPITALS: Final = re.compile(r"(?<=[A-Z]{4})(?=[A-Z])")
 _NO_CASE_RUN: Final = re.compile(f"[{_NO_CASE}]*")
 _NO_CAPITAL: Final = re.compile(rf"[\x00-@\[-\x7f{_FULL_WIDTH}]|\Z")
 
+_NEXT: Final = 64
+"""Characters before a limit among which most texts have a hard cut."""
 _NEAR: Final = 4_096
 
 
@@ -79,10 +81,11 @@ class Cuts:
 
     def hard(self, at: int, limit: int) -> int | None:
         """A hard cut beyond `at` and not far below `limit` (which is inside the text), if there is one."""
-        found = None
-        for match in self._hard.finditer(self.text, max(at + 1, limit - _NEAR), limit):
-            found = match.start()
-        return found or self._among_digits(at, limit) or self._before_blanks(at, limit)
+        for near in (_NEXT, _NEAR):
+            found = [m.start() for m in self._hard.finditer(self.text, max(at + 1, limit - near), limit)]
+            if found:
+                return found[-1]
+        return self._among_digits(at, limit) or self._before_blanks(at, limit)
 
     def next_hard(self, at: int, limit: int) -> int | None:
         """The first hard cut worth having from `at` on, if there is one before `limit`."""

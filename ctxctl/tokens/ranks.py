@@ -109,21 +109,33 @@ def published_text(ranks: dict[bytes, int]) -> bytes:
     return b"".join(b"%s %d\n" % (b64encode(token), rank) for token, rank in ranks.items())
 
 
-def ranks(name: str) -> dict[bytes, int]:
-    """The mergeable ranks of an encoding (shared: do not change them); raises as `get_encoding` does."""
+def ranks_of(name: str) -> str:
+    """The ranks that an encoding uses, by name; UsageError("unknown-encoding") if it is none of `NAMES`."""
     if name not in RANKS_OF:
         raise UsageError(
             "unknown-encoding", f"no encoding is called {name!r}", hint=f"known here: {', '.join(NAMES)}"
         )
-    base = RANKS_OF[name]
+    return RANKS_OF[name]
+
+
+def ranks(name: str) -> dict[bytes, int]:
+    """The mergeable ranks of an encoding (shared: do not change them), some 40 MB that stay.
+
+    Only a very long text without a word's end ever needs them; raises as `get_encoding` does.
+    """
+    base = ranks_of(name)
     if base not in _ranks:
-        try:
-            _ranks[base] = unpack_ranks((DATA / f"{base}.lb.z").read_bytes())
-        except OSError as error:
-            raise UnavailableError(
-                "no-ranks", f"the ranks of {base} cannot be read: {error.strerror}", hint="reinstall ctxctl"
-            ) from error
+        _ranks[base] = _unpacked(base)
     return _ranks[base]
+
+
+def _unpacked(base: str) -> dict[bytes, int]:
+    try:
+        return unpack_ranks((DATA / f"{base}.lb.z").read_bytes())
+    except OSError as error:
+        raise UnavailableError(
+            "no-ranks", f"the ranks of {base} cannot be read: {error.strerror}", hint="reinstall ctxctl"
+        ) from error
 
 
 def is_loaded(name: str) -> bool:
@@ -141,13 +153,17 @@ def get_encoding(name: str) -> tiktoken.Encoding:
         return found
     with _lock:
         if name not in _loaded:
-            mergeable = ranks(name)
+            base = ranks_of(name)
+            mergeable = _ranks.get(base) or _unpacked(base)
             import tiktoken
 
-            _loaded[name] = tiktoken.Encoding(
+            made = tiktoken.Encoding(
                 name=name,
-                pat_str=PATTERNS[RANKS_OF[name]],
+                pat_str=PATTERNS[base],
                 mergeable_ranks=mergeable,
                 special_tokens=special_tokens(name),
             )
+            # Its core has them in a form of its own; it keeps these only so that it can be pickled.
+            made._mergeable_ranks = {}
+            _loaded[name] = made
     return _loaded[name]

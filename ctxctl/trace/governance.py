@@ -36,6 +36,7 @@ _EVENT = re.compile(
 _ANSWERS: Final = ("replacement_policy", "summary_kind", "method", "context_kind", "treat_as")
 """Where a summary would pass for an answer."""
 _UNREAD: Final = frozenset({"content", "text", "native", "ctxctl", "ranking_signals", "coverage"})
+_NESTED: Final = frozenset({dict, list})
 _DEPTH: Final = 6
 _LONGEST: Final = 64
 """Characters of a name; no name that says something has so many."""
@@ -62,7 +63,7 @@ def declarations(event: dict[str, Any]) -> list[str]:
 def _declared(value: dict[str, Any], where: str, depth: int) -> list[str]:
     found: list[str] = []
     for name, inner in value.items():
-        if isinstance(inner, dict | list):
+        if type(inner) in _NESTED:
             if depth >= _DEPTH or not inner or name in _UNREAD:
                 continue
             if name in _LEAVE and isinstance(inner, dict):

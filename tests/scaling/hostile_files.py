@@ -37,6 +37,8 @@ class HostileFile(NamedTuple):
     requests: Fraction = Fraction(0)
     """Requests that it tells for each of them; 0 where they are few however large it is, or contradict each
     other, so that the import ends."""
+    is_long: bool = False
+    """It has so much text that counting its tokens alone takes more than a second."""
 
     def requests_of(self, n: int) -> int:
         """Requests that a file of `n` tells, but for a few."""
@@ -44,17 +46,27 @@ class HostileFile(NamedTuple):
 
 
 def _native(
-    name: str, count: int, make: Callable[[int], Lines], least: int = 8, requests: Fraction = Fraction(0)
+    name: str,
+    count: int,
+    make: Callable[[int], Lines],
+    least: int = 8,
+    requests: Fraction = Fraction(0),
+    *,
+    is_long: bool = False,
 ) -> HostileFile:
     def made(n: int) -> bytes:
         return b"".join(line + b"\n" for line in make(n))
 
-    return HostileFile(name, count, ".jsonl", made, "prompt", least, is_trace=True, requests=requests)
+    return HostileFile(
+        name, count, ".jsonl", made, "prompt", least, is_trace=True, requests=requests, is_long=is_long
+    )
 
 
-def _claude_code(make: Callable[[int], bytes], least: int = 8, item: str = "0") -> HostileFile:
+def _claude_code(
+    make: Callable[[int], bytes], least: int = 8, item: str = "0", requests: Fraction = Fraction(0)
+) -> HostileFile:
     name = f"claude-{make.__name__}".replace("_", "-")
-    return HostileFile(name, 20_000, ".jsonl", make, item, least)
+    return HostileFile(name, 20_000, ".jsonl", make, item, least, requests=requests)
 
 
 def _spans(make: Callable[[int], bytes]) -> HostileFile:
@@ -107,7 +119,7 @@ _ROO: Final = "roo/task/api_conversation_history.json"
 _ROO_CONDENSED: Final = "roo/condensed/api_conversation_history.json"
 FILES: Final = (
     _native("million-blocks", 1_000_000, native_inputs.content_blocks),
-    _native("million-texts", 1_000_000, _blocks_with_texts),
+    _native("million-texts", 1_000_000, _blocks_with_texts, is_long=True),
     _native("redactions", 4000, native_inputs.redactions),
     _native("versions-redacted", 4000, _versions_and_redactions, 16),
     _native("splices-on-splices", 20_000, native_inputs.splices_on_splices),
@@ -118,7 +130,7 @@ FILES: Final = (
     _claude_code(growing.of_itself),
     _claude_code(growing.one_cycle),
     _claude_code(growing.pairs),
-    _claude_code(growing.star),
+    _claude_code(growing.star, requests=Fraction(1, 2)),
     _claude_code(growing.two_ends, 40),
     _claude_code(growing.from_the_beginning, 32),
     _claude_code(growing.same_uuid, item="x"),

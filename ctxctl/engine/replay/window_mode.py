@@ -33,7 +33,7 @@ _KEPT_CELLS = 400_000
 _CHAIN = 32
 """Splices at most that lead from a folded assembly to the list which it is made from again."""
 
-_CELLS_FREE = 250_000_000
+_CELLS_FREE = 100_000_000
 _CELLS_EACH = 20_000
 """Placements that the splices of a thread may copy: once, and for each of them.
 

@@ -181,8 +181,10 @@ def without_empty(value: Any, depth: int = 0) -> Any:
             return "…"
         made = {}
         for key, held in value.items():
-            one = without_empty(held, depth + 1)
-            if one is not None and (one or type(one) not in (list, dict)):
+            if held is None:
+                continue
+            one = held if type(held) is str or type(held) is bool else without_empty(held, depth + 1)
+            if one or type(one) not in (list, dict):
                 made[str(key)] = one
         return made
     if isinstance(value, list | tuple):

@@ -97,3 +97,14 @@ def test_build_script_packs_what_unpacks_to_the_same() -> None:
     text = b"IQ== 0\nIg== 1\nICEhISE= 2\n"
     packed = script["pack"](script["read_published"](text))
     assert ranks.published_text(ranks.unpack_ranks(packed)) == text
+
+
+def test_counting_keeps_no_second_vocabulary_in_memory() -> None:
+    code = (
+        "import tracemalloc; tracemalloc.start(); from ctxctl.tokens import counter, ranks; "
+        "print(counter.Counter('o200k_base').count('one two ' * 40_000)); "
+        "kept = tracemalloc.get_traced_memory()[0]; known = ranks.ranks('o200k_base'); "
+        "print(kept < 20e6, tracemalloc.get_traced_memory()[0] > 35e6)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "(80001, True)\nTrue True\n"
