@@ -33,7 +33,7 @@ _DATA: Final = b',"data":{'
 _ITEM: Final = re.compile(rb'"item_id":"((?:[^"\\]|\\.)*)"')
 _KIND: Final = re.compile(rb'"context_kind":"([^"\\]*)"')
 _NEAR: Final = 4096
-_ITEMS: Final = frozenset((vocab.ITEM_ADDED, vocab.ITEM_UPDATED))
+_ITEMS: Final = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
 _LINKS: Final = 20_000
 """Assemblies that are put together for one window at most."""
 Row = tuple[Block, str]

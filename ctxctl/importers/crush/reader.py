@@ -104,7 +104,7 @@ class Session:
         self._run.make.at(moment(message.get("created_at")))
         role, native = message.get("role"), string(message.get("id")) or ""
         for part in parts:
-            if part.get("type") not in KNOWN:
+            if string(part.get("type")) not in KNOWN:
                 self._run.understood.unknown(str(part.get("type")), size=0)
         if role == "assistant":
             self._answer(message, native, parts)

@@ -160,3 +160,11 @@ def test_turns_of_several_sessions_keep_their_numbers_on_a_narrow_line(
     turns = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:4] in ("48e2", "5a78")]
     assert [turn.rpartition("/")[2] for turn in turns] == ["1", "2", "1", "2"]
     assert all("…/" in turn for turn in turns)
+
+
+@pytest.mark.parametrize("kind", [["text"], {"a": 1}, None, 7])
+def test_a_part_whose_type_is_no_name_is_told_and_passed_over(tmp_path: Path, kind: Any) -> None:
+    odd = {"type": kind, "data": {"text": "never shown"}}
+    rows = [("s", "m1", "user", [said("How hot?"), odd], 0), ("s", "m2", "assistant", [said("Hot.")], 0)]
+    (window,) = windows(made(tmp_path, [("s", None, None)], rows), NAME)
+    assert window.texts() == ["How hot?"]
