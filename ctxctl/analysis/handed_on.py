@@ -140,16 +140,17 @@ class _Reader:
 
     def step(self, step: Step, placements: list[Placement]) -> None:
         key = (step.session, step.thread)
-        entered = {change.item for change in step.changes if change.status in ("added", "updated")}
         before = self._before.get(key, [])
-        came = entered_between(before, placements)
-        fresh = [p for p in came if p.item in entered and not p.stale]
         self._before[key] = placements
-        if "compacted" in step.flags or step.annotations.compactions:
-            self._meet(key, step, fresh)
+        compacted = "compacted" in step.flags or bool(step.annotations.compactions)
+        if not compacted and not self._open.get(key):
+            return
+        entered = {change.item for change in step.changes if change.status in ("added", "updated")}
+        came = entered_between(before, placements) if entered else []
+        fresh = [p for p in came if p.item in entered and not p.stale]
+        self._meet(key, step, fresh)
+        if compacted:
             self._compacted(key, step, before, fresh)
-        elif self._open.get(key):
-            self._meet(key, step, fresh)
 
     def _meet(self, key: ThreadName, step: Step, fresh: Iterable[Placement]) -> None:
         """Take what new items hold off the list of what stands nowhere."""

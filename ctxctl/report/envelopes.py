@@ -35,14 +35,15 @@ def envelope_lines(
     """One envelope a line, in the order of the steps; each follows the published schema.
 
     Each names all items of its window, so where windows grow the file grows with the square of the steps:
-    it ends with the step that would make it name more than `_MOST_REFS`, and `report` is told.
+    it ends with the step that would make it name more than `_MOST_REFS` (the first one is always there), and
+    `report` is told.
 
     `version` is ctxctl's.
     """
     time, named = NO_TIME, 0
     for ordinal, at in enumerate(inspector.steps(progress)):
         named += len(at.placements)
-        if named > _MOST_REFS:
+        if ordinal and named > _MOST_REFS:
             where = f"turn {at.step.turn}, step {at.step.step} of thread {at.step.thread}"
             what = f"the envelopes end before {where}: together they would name over {_MOST_REFS:,} items"
             hint = "`ctxctl show TRACE@TURN.STEP --json` has the items of each later step"

@@ -183,28 +183,39 @@ def _bare(name: str) -> str:
 
 def _with_what_belongs(inventory: Inventory, matched: Items) -> tuple[Items, int]:
     """The matched items, their calls and results, and summaries of nothing but them; how many of the last."""
-    gone = set(matched)
+    gone: dict[ThreadKey, set[str]] = {}
+    calls = set()
     for key, item in matched:
-        shelf = inventory.shelves[key]
+        shelf, here = inventory.shelves[key], gone.setdefault(key, set())
+        here.add(item)
         call = shelf.call_of.get(item)
-        if call is not None:
-            gone.update((key, member) for member in shelf.members[call])
-    summaries = 0
-    for key, shelf in inventory.shelves.items():
-        for summary in _emptied(shelf, {item for where, item in gone if where == key}):
-            summaries += 1
-            gone.add((key, summary))
-    return gone, summaries
+        if call is not None and (key, call) not in calls:
+            calls.add((key, call))
+            here.update(shelf.members[call])
+    summaries = sum(sum(1 for _ in _emptied(inventory.shelves[key], here)) for key, here in gone.items())
+    return {(key, item) for key, here in gone.items() for item in here}, summaries
 
 
 def _emptied(shelf: ThreadItems, gone: set[str]) -> Iterator[str]:
-    """Summaries that stand for dropped items only, also by way of one another."""
-    waiting = {name: sources for name, sources in shelf.into.items() if sources and name not in gone}
-    while found := [name for name, sources in waiting.items() if sources <= gone]:
-        yield from found
-        gone.update(found)
-        for name in found:
-            del waiting[name]
+    """Summaries that stand for dropped items only, also by way of one another; `gone` takes them in."""
+    waiting: dict[str, int] = {}
+    """By summary, how many of its sources are still there."""
+    summed_in: dict[str, list[str]] = {}
+    for name, sources in shelf.into.items():
+        if sources and name not in gone:
+            there = sources - gone
+            waiting[name] = len(there)
+            for source in there:
+                summed_in.setdefault(source, []).append(name)
+    ready = [name for name, number in waiting.items() if not number]
+    while ready:
+        name = ready.pop()
+        gone.add(name)
+        yield name
+        for summary in summed_in.get(name, ()):
+            waiting[summary] -= 1
+            if not waiting[summary]:
+                ready.append(summary)
 
 
 # What is set ------------------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ class ItemWords:
         }
         key = ThreadKey(at.step.session, at.step.thread)
         before, self._frames[key] = self._frames.get(key, []), at.placements
+        if not wanted:
+            return
         # What is new is mostly where the frame differs from the one before.
         for frame in (entered_between(before, at.placements), at.placements):
             for placement in reversed(frame):
