@@ -74,8 +74,10 @@ class Work:
 def same(a: _Lines, b: _Lines, x: int, y: int, limit: int) -> int:
     """How many lines (or characters) are equal from `x` and `y` on, at most `limit`, which both must have.
 
-    Slices of doubling size are compared, then halves of the one that differs.
+    Most often all are.  Where not, slices of doubling size are compared, then halves of the one that differs.
     """
+    if limit <= _SLICE and a[x : x + limit] == b[y : y + limit]:
+        return limit
     at, step = 0, 8
     while at < limit:
         step = min(step, limit - at)

@@ -150,7 +150,8 @@ class _Reader:
         fresh = [p for p in came if p.item in entered and not p.stale]
         self._meet(key, step, fresh)
         if compacted:
-            self._compacted(key, step, before, fresh)
+            # An item that was removed stands nowhere any more: not in what both windows begin and end with.
+            self._compacted(key, step, entered_between(placements, before), fresh)
 
     def _meet(self, key: ThreadName, step: Step, fresh: Iterable[Placement]) -> None:
         """Take what new items hold off the list of what stands nowhere."""
@@ -163,14 +164,14 @@ class _Reader:
                     one.where, one.turn, one.step = LATER, step.turn, step.step
 
     def _compacted(
-        self, key: ThreadName, step: Step, before: list[Placement], fresh: list[Placement]
+        self, key: ThreadName, step: Step, left: list[Placement], fresh: list[Placement]
     ) -> None:
         taken = compacting(step)
         gone = {c.item for c in step.changes if c.status == "removed" and c.cause == "compacted"}
         into = {c.into for c in step.changes if c.into}
         into |= {one.summary.partition("@")[0] for one in step.annotations.compactions if one.summary}
         said = [p for p in fresh if p.item in into] or [p for p in fresh if p.kind == "thread_summary"]
-        counts, unread = self._held([p for p in before if p.item in gone and not p.stale])
+        counts, unread = self._held([p for p in left if p.item in gone and not p.stale])
         found = Compaction(
             step.session, step.thread, taken, tuple(dict.fromkeys(p.item for p in said)),
             sum(p.tokens for p in said), unread, not any(self._text(p) is None for p in said),
@@ -180,7 +181,7 @@ class _Reader:
         met = {fact for p in rest for fact in facts_of(p.kind, self._text(p) or "")}
         met |= {self._rooted(fact) for fact in met}
         names = _unique_names(counts)
-        left = self._open.setdefault(key, {})
+        nowhere = self._open.setdefault(key, {})
         sought: dict[str, int] = {}
         for fact, mentions in sorted(counts.items(), key=_rank):
             sought[fact.kind] = sought.get(fact.kind, 0) + 1
@@ -194,7 +195,7 @@ class _Reader:
                 one.where, one.turn, one.step = LATER, step.turn, step.step
             else:
                 one.where = NOWHERE if found.is_summary_read else UNKNOWN
-                left.setdefault(fact, []).append(one)
+                nowhere.setdefault(fact, []).append(one)
             found.facts.append(one)
         self.found.append(found)
 

@@ -2,7 +2,8 @@
 
 A request is laid out in the provider's order and billed in parts: its beginning was read from a cache, the
 next tokens were written to one, the rest is plain input.  Most of a frame falls into one part, so only the
-placements outside of it are gone through, and what it holds is what they leave of the sums of all.
+placements outside of it are gone through, and what it holds is what they leave of the sums of all.  Where
+these are many, the sums of what the frame begins with are kept from step to step and subtracted.
 
 Where more is counted than was billed, every item is worth less than it counts: the parts of the bill are
 stretched over what is counted, and each is shared out by the tokens that it then covers.
@@ -10,8 +11,9 @@ stretched over what is counted, and each is shared out by the tokens that it the
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.sizes.prefix import provider_order
@@ -27,6 +29,12 @@ NOT_RECORDED: Final = "(not recorded)"
 PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
 """Parts of a bill in the order in which providers place what is sent."""
 _REST: Final = rank_of("history")
+_WALKED: Final = 256
+"""Placements outside of the largest part, at either end, up to which going through them costs least."""
+_FEW: Final = 64
+"""Names of which sums can be kept."""
+_EACH: Final = 64
+"""Placements from one kept sum to the next."""
 
 By = Callable[["Placement"], str]
 """What an expense is put down to."""
@@ -52,6 +60,7 @@ class NamedFrame:
         self._copies: dict[str, int] = {}
         self._heads: dict[Placement, int] = {}
         """Placements that providers put first, with the number of copies of each."""
+        self._sums = _PrefixSums(by)
 
     def move_to(self, placements: list[Placement], delta: FrameDelta | None) -> None:
         """Go on to the next frame; `delta`, how it differs from the one before, where that is known."""
@@ -61,9 +70,11 @@ class NamedFrame:
         if delta is None or not known:
             self._tokens, self._copies, self._heads = {}, {}, {}
             self._count(placements, 1)
+            self._sums.keep(0)
         else:
             self._count(delta.inserted, 1)
             self._count(delta.removed, -1)
+            self._sums.keep(delta.prefix)
         self._placements = placements
 
     def _count(self, placements: Iterable[Placement], sign: int) -> None:
@@ -101,11 +112,34 @@ class NamedFrame:
             row[most.part] = row[-1]
         ordered = provider_order(self._placements, sum(self._heads.values()), self._heads)
         at = regions.index(most)
-        _put_down(found, self._forward(ordered, beside, most.start), regions[:at], most)
-        _put_down(found, self._backward(ordered, beside, whole, most.end), regions[at + 1 :], most)
+        walks = (
+            (self._forward(ordered, beside, most.start), regions[:at]),
+            (self._backward(ordered, beside, whole, most.end), regions[at + 1 :]),
+        )
+        for walk, outside in walks:
+            pieces = list(islice(walk, _WALKED))
+            if len(pieces) == _WALKED and len(found) <= _FEW and ordered is self._placements:
+                self._subtract(found, beside, outside, most)
+            else:
+                _put_down(found, chain(pieces, walk), outside, most)
         if whole > _context(billed):
             _shrink(found, billed, regions)
         return found
+
+    def _subtract(
+        self, found: dict[str, list[int]], beside: int, regions: Iterable[_Region], most: _Region
+    ) -> None:
+        """As `_put_down`, by sums of what the frame begins with."""
+        for region in regions:
+            edges = (region.start, region.end)
+            low, high = (self._sums.until(self._placements, max(0, edge - beside)) for edge in edges)
+            first, last = (min(edge, beside) for edge in edges)
+            if last > first:
+                high[NOT_RECORDED] = high.get(NOT_RECORDED, 0) + last - first
+            for name, tokens in high.items():
+                common = tokens - low.get(name, 0)
+                found[name][most.part] -= common
+                found[name][region.part] += common
 
     def _forward(self, ordered: list[Placement], beside: int, end: int) -> Iterator[tuple[str, int, int]]:
         """The pieces of the request from its beginning up to a place: name, start and end."""
@@ -128,6 +162,41 @@ class NamedFrame:
                 break
             yield name, at - tokens, at
             at -= tokens
+
+
+class _PrefixSums:
+    """Tokens by name of what a frame begins with: at every `_EACH` placements, as far as was asked for."""
+
+    def __init__(self, by: By) -> None:
+        self._by = by
+        self._starts = [0]
+        self._sums: list[dict[str, int]] = [{}]
+
+    def keep(self, number: int) -> None:
+        """Go on to a frame that begins with so many of the same placements."""
+        del self._starts[number // _EACH + 1 :], self._sums[number // _EACH + 1 :]
+
+    def until(self, placements: list[Placement], end: int) -> dict[str, int]:
+        """By name, the tokens before token `end` of the frame."""
+        starts, sums = self._starts, self._sums
+        while starts[-1] < end and len(starts) * _EACH <= len(placements):
+            at = (len(starts) - 1) * _EACH
+            here = dict(sums[-1])
+            starts.append(self._add(here, placements[at : at + _EACH], starts[-1], None))
+            sums.append(here)
+        mark = bisect_right(starts, end) - 1
+        found = dict(sums[mark])
+        self._add(found, placements[mark * _EACH : (mark + 1) * _EACH], starts[mark], end)
+        return found
+
+    def _add(self, sums: dict[str, int], placements: list[Placement], at: int, end: int | None) -> int:
+        for placement in placements:
+            tokens = placement.tokens if end is None else min(placement.tokens, end - at)
+            if tokens > 0:
+                name = self._by(placement)
+                sums[name] = sums.get(name, 0) + tokens
+                at += tokens
+        return at
 
 
 def _put_down(

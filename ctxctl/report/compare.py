@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -31,7 +32,7 @@ _NOTED: Final = frozenset({"moved", "rescored"})
 """What can happen to an item that enters unchanged."""
 
 
-class Side(msgspec.Struct, frozen=True, eq=False):
+class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One of the two frames, and how to read its texts."""
 
     path: str
@@ -54,7 +55,11 @@ class Side(msgspec.Struct, frozen=True, eq=False):
 
     def current(self, item: str) -> Placement | None:
         """The last current copy of an item."""
-        return next((p for p in reversed(self.frame.placements) if p.item == item and not p.stale), None)
+        return self._current.get(item)
+
+    @cached_property
+    def _current(self) -> dict[str, Placement]:
+        return {p.item: p for p in self.frame.placements if not p.stale}
 
 
 class Comparison(msgspec.Struct, frozen=True, eq=False):

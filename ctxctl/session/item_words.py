@@ -3,7 +3,7 @@ called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.replay.frames import entered_between
@@ -22,6 +22,8 @@ _HEAD: Final = 1000
 """Characters of a text that are kept at hand."""
 _KEPT: Final = 4000
 """Texts whose beginnings are kept at hand; one that is dropped is read again."""
+_LAST: Final = 16
+"""Placements at the end of a frame among which what is new is looked for first."""
 _BROKE: Final = 60
 """Cells of what broke a prefix."""
 
@@ -52,11 +54,8 @@ class ItemWords:
         }
         key = ThreadKey(at.step.session, at.step.thread)
         before, self._frames[key] = self._frames.get(key, []), at.placements
-        if not wanted:
-            return
-        # What is new is mostly where the frame differs from the one before.
-        for frame in (entered_between(before, at.placements), at.placements):
-            for placement in reversed(frame):
+        for places in _likely(before, at.placements):
+            for placement in reversed(places):
                 if not wanted:
                     return
                 if placement.item in wanted:
@@ -99,6 +98,14 @@ class ItemWords:
     def _learn(self, placement: Placement) -> None:
         if placement.content is not None:
             self._here[placement.item] = placement.content
+
+
+def _likely(before: list[Placement], after: list[Placement]) -> Iterator[list[Placement]]:
+    """Where in a frame something new is looked for: at its end, where it differs from the one before, and
+    everywhere."""
+    yield [placement for placement in after[-_LAST:] if not placement.stale]
+    yield entered_between(before, after)
+    yield after
 
 
 def names_in_frames(*frames: tuple[Inspector, Frame], ids: bool = False) -> ItemNames:

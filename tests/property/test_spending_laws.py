@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, floor
+from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.analysis import spending
 from ctxctl.analysis.spending import NOT_RECORDED, PARTS, NamedFrame
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.sizes.prefix import provider_order
@@ -73,9 +76,10 @@ placements = st.lists(
 bills = st.builds(Tokens, **{name: st.sampled_from((0, 0, 1, 3, 8, 20)) for name in PARTS})
 
 
+@pytest.mark.parametrize(("walked", "each"), [(256, 64), (0, 1), (0, 3), (1, 2)])
 @given(
-    placements,
-    st.lists(
+    pool=placements,
+    steps=st.lists(
         st.tuples(
             st.lists(st.integers(0, 11), max_size=10, unique=True),
             bills,
@@ -87,15 +91,17 @@ bills = st.builds(Tokens, **{name: st.sampled_from((0, 0, 1, 3, 8, 20)) for name
     ),
 )
 def test_what_changes_tells_what_whole_frames_tell(
-    pool: list[Placement], steps: list[tuple[list[int], Tokens, int, bool]]
+    walked: int, each: int, pool: list[Placement], steps: list[tuple[list[int], Tokens, int, bool]]
 ) -> None:
+    """Whether what is outside of the largest part is gone through, or told by sums that are kept."""
     named, before = NamedFrame(lambda p: p.kind, set()), list[Placement]()
-    for chosen, billed, beside, told in steps:
-        frame = [pool[n] for n in chosen if n < len(pool)]
-        delta = delta_of(before, frame)
-        named.move_to(frame, delta if told else None)
-        same(named.parts(billed, beside), plain(frame, billed, beside), billed)
-        before = frame
+    with mock.patch.multiple(spending, _WALKED=walked, _EACH=each):
+        for chosen, billed, beside, told in steps:
+            frame = [pool[n] for n in chosen if n < len(pool)]
+            delta = delta_of(before, frame)
+            named.move_to(frame, delta if told else None)
+            same(named.parts(billed, beside), plain(frame, billed, beside), billed)
+            before = frame
 
 
 @given(placements, bills)

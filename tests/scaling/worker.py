@@ -46,6 +46,7 @@ _BOUNDS: Final = {
     ("ctxctl.importers.registry", "REPEATED"): 100,
     ("ctxctl.ingest.run", "WORK"): 500,
     ("ctxctl.engine.simulate.unfitted_window", "_MOST"): 2000,
+    ("ctxctl.analysis.spending", "_WALKED"): 8,
     ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,

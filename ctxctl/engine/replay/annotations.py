@@ -155,8 +155,10 @@ class AnnotationState:
         if shown and not self._instead:
             head = same_start(before, frame)
             tail = same_end(before, frame, min(len(before), len(frame)) - head)
-        hidden = [self._hidden_copy(p, redacted) for p in frame[head : len(frame) - tail]]
-        made = [*shown[:head], *hidden, *shown[len(shown) - tail :]]
+        made = shown[:head]
+        made += [self._hidden_copy(p, redacted) for p in frame[head : len(frame) - tail]]
+        if tail:
+            made += shown[-tail:]
         self._shown = (frame, made)
         return made if made != frame else None  # equal is the same: placements are compared by identity
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ctxctl.engine.replay.changes import Cause, NamedItem
 from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.placements import Placer
 from ctxctl.engine.simulate.placements import PlacementMaker
 from ctxctl.engine.simulate.state import Make, SeatList, by_place
-from ctxctl.model.fitting import Cut, Drop, Kept, Moves, Note, Outcome, Room, Seat, Swap
+from ctxctl.model.fitting import Candidate, Cut, Drop, Kept, Moves, Note, Outcome, Room, Seat, Swap
 from ctxctl.model.results import Placement
 
 
@@ -38,6 +38,8 @@ class CarriedOutStep(NamedTuple):
     tokens: int
     """In the frame."""
 
+T = TypeVar("T")
+
 
 class IncrementalWindow:
     """The keeper of one thread, the seats that it is given, and the frame that comes of them."""
@@ -59,6 +61,8 @@ class IncrementalWindow:
         self._places: list[int] = []
         self._tokens = 0
         self._notes: dict[int, Placement] = {}
+        self._shown: dict[Placement, int] = {}
+        """How many seats show it."""
         self._dropped: dict[str, int] = {}
         """By item, how many of its seats are dropped."""
         self._cut: dict[str, int] = {}
@@ -102,9 +106,14 @@ class IncrementalWindow:
     def _altered(self, items: Iterable[str], make: Make) -> list[Seat]:
         found = []
         for item in items:
-            for seat in self._scene.of(item):
+            seats = self._scene.of(item)
+            # What the trace says is said of an item: of its copies in the window, one tells of all.
+            one = next(iter(seats), None)
+            if one is None or _values(make(one.placement)) == _values(one.candidate):
+                continue
+            for seat in seats:
                 was, now = seat.candidate, make(seat.placement)
-                if (now.priority, now.score) != (was.priority, was.score):
+                if _values(now) != _values(was):
                     seat.candidate = was._replace(priority=now.priority, score=now.score)
                     found.append(seat)
         return found
@@ -119,6 +128,7 @@ class IncrementalWindow:
         for seat in moves.left:
             cut |= self._account(seat, None, had)
             if seat.shown is not None:
+                _count(self._shown, seat.shown, -1)
                 edits.append(Edit(seat.place, seat.shown, None))
         newly: list[Seat] = []
         gone = set(moves.left)
@@ -133,6 +143,10 @@ class IncrementalWindow:
                 newly.append(seat)
             before, seat.shown = seat.shown, _shown(seat, made, placer)
             if before is not seat.shown:
+                if before is not None:
+                    _count(self._shown, before, -1)
+                if seat.shown is not None:
+                    _count(self._shown, seat.shown, 1)
                 edits.append(Edit(seat.place, before, seat.shown))
         if cut:
             self._truncated = frozenset(self._cut)
@@ -180,9 +194,7 @@ class IncrementalWindow:
     def _cause(self, item: str, summary: str | None) -> Cause:
         if summary is not None:
             return Cause("compacted", None, summary, True)
-        dropped = (seat for seat in self._scene.of(item) if type(seat.fate) is Drop)
-        fate = min(dropped, key=by_place).fate
-        assert fate is not None
+        fate = next(seat.fate for seat in self._scene.of(item) if type(seat.fate) is Drop)
         return Cause("omitted", fate.reason, None, True)
 
     def _edited(self, edits: list[Edit]) -> tuple[list[Placement], FrameDelta | None]:
@@ -229,10 +241,11 @@ class IncrementalWindow:
         if len(set(changed)) != len(changed):
             return False
         fresh = set(inserted)
-        return all(
-            sum(seat.shown is placement for seat in self._scene.of(placement.item)) <= (placement in fresh)
-            for placement in changed
-        )
+        return all(self._shown.get(placement, 0) <= (placement in fresh) for placement in changed)
+
+
+def _values(candidate: Candidate) -> tuple[Any, Any]:
+    return candidate.priority, candidate.score
 
 
 def _shown(seat: Seat, made: PlacementMaker, placer: Placer) -> Placement | None:
@@ -248,9 +261,9 @@ def _shown(seat: Seat, made: PlacementMaker, placer: Placer) -> Placement | None
     return made.swapped(placer, placement, fate)
 
 
-def _count(sums: dict[str, int], item: str, sign: int) -> None:
-    total = sums.get(item, 0) + sign
+def _count(sums: dict[T, int], what: T, sign: int) -> None:
+    total = sums.get(what, 0) + sign
     if total:
-        sums[item] = total
+        sums[what] = total
     else:
-        del sums[item]
+        del sums[what]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Final
@@ -32,7 +33,7 @@ class SeatList:
         self._of: dict[str, list[Seat]] = {}
 
     def of(self, item: str) -> list[Seat]:
-        """All seats of an item's copies."""
+        """All seats of an item's copies, in order."""
         return self._of.get(item, [])
 
     def move_to(
@@ -58,11 +59,11 @@ class SeatList:
         self.window = window
         for seat in left:
             copies = self._of[seat.placement.item]
-            copies.remove(seat)
+            del copies[bisect_left(copies, seat.place, key=by_place)]
             if not copies:
                 del self._of[seat.placement.item]
         for seat in came:
-            self._of.setdefault(seat.placement.item, []).append(seat)
+            insort(self._of.setdefault(seat.placement.item, []), seat, key=by_place)
         return Moves(self.seats, left, came, ())
 
     def _seated(self, splice: Splice[Placement], make: Make) -> list[Seat] | None:

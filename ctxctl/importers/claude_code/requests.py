@@ -117,6 +117,9 @@ class RequestRecords:
         """By message, its last run of lines."""
         self._chains: dict[str, _Chain] = {}
         self._asked: dict[str, RecordedRequest] = {}
+        """The last requests by their ids, which answers name."""
+        self._known: set[str] = set()
+        """The ids of all requests: a record that stands in the file again tells of none."""
         self._snapshot: Json = {}
         self._standing: Message | None = None
 
@@ -163,10 +166,11 @@ class RequestRecords:
             self._bind(made, [entry.run for entry in made.entries if entry.run is not None])
 
     def request(self, value: Json, line: int, time: str, turn: str | None) -> RecordedRequest | None:
-        """Take an `api-request` record; None where it has no id."""
+        """Take an `api-request` record; None where it has no id, or that of one before."""
         native = string(value.get("id"))
-        if native is None:
+        if native is None or native in self._known:
             return None
+        self._known.add(native)
         shape = self._shapes.get(string(value.get("shapeHash")) or "")
         chain = self._chain(value)
         messages = None

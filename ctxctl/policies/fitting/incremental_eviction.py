@@ -96,7 +96,7 @@ class Names:
         """The step is over."""
         if self._afresh:
             self.before, self._taken, self._afresh = {}, [], False
-        self.latest = self._added
+        self.latest = [name for name in dict.fromkeys(self._added) if name not in self.before]
         for name in self._added:
             self.before[name] = self.before.get(name, 0) + 1
         for name in self._taken:

@@ -143,6 +143,16 @@ def test_a_request_without_an_answer_is_a_step_that_failed() -> None:
     assert whole(found)[again[at]] == whole(found)[again[at + 1]]
 
 
+def test_a_record_that_stands_there_again_is_no_request() -> None:
+    plain, _ = events(*lines())
+    twice = [one for line in lines() for one in ([line, line] if line["type"] == "api-request" else [line])]
+    late = [*lines(), *(line for line in lines() if line["type"] == "api-request")]
+    for told in (twice, late):
+        found, problems = events(*told)
+        assert not problems
+        assert whole(found) == whole(plain)
+
+
 def test_what_the_client_put_in_is_the_item_of_its_line() -> None:
     found, _ = read(CAPTURE)
     native = {one["attachment"]["type"]: one["uuid"] for one in reversed(lines()) if "attachment" in one}
