@@ -163,9 +163,7 @@ class _Reader:
                 for one in (*left.pop(fact, ()), *left.pop(self._rooted(fact), ())):
                     one.where, one.turn, one.step = LATER, step.turn, step.step
 
-    def _compacted(
-        self, key: ThreadName, step: Step, left: list[Placement], fresh: list[Placement]
-    ) -> None:
+    def _compacted(self, key: ThreadName, step: Step, left: list[Placement], fresh: list[Placement]) -> None:
         taken = compacting(step)
         gone = {c.item for c in step.changes if c.status == "removed" and c.cause == "compacted"}
         into = {c.into for c in step.changes if c.into}

@@ -83,9 +83,7 @@ def _multiplied(name: str, count: int, fixture: str, what: str, item: str, reque
         cells = multiplied.cells(_FIXTURES / fixture)
         return next(cell for cell in cells if cell.what == what).make(n)
 
-    return HostileFile(
-        name, count, Path(fixture).suffix, make, item, each=14, requests=Fraction(requests)
-    )
+    return HostileFile(name, count, Path(fixture).suffix, make, item, each=14, requests=Fraction(requests))
 
 
 def _blocks_with_texts(n: int) -> Lines:

@@ -38,6 +38,7 @@ class CarriedOutStep(NamedTuple):
     tokens: int
     """In the frame."""
 
+
 T = TypeVar("T")
 
 
