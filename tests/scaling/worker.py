@@ -46,6 +46,8 @@ _BOUNDS: Final = {
     ("ctxctl.importers.registry", "REPEATED"): 100,
     ("ctxctl.ingest.run", "WORK"): 500,
     ("ctxctl.engine.simulate.unfitted_window", "_MOST"): 2000,
+    ("ctxctl.engine.simulate.incremental", "_SEATS_FREE"): 500,
+    ("ctxctl.engine.simulate.incremental", "_SEATS_EACH"): 16,
     ("ctxctl.analysis.spending", "_WALKED"): 8,
     ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,

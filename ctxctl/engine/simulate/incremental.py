@@ -11,6 +11,7 @@ from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.placements import Placer
 from ctxctl.engine.simulate.placements import PlacementMaker
 from ctxctl.engine.simulate.state import Make, SeatList, by_place
+from ctxctl.engine.simulate.unfitted_window import too_large
 from ctxctl.model.fitting import Candidate, Cut, Drop, Kept, Moves, Note, Outcome, Room, Seat, Swap
 from ctxctl.model.results import Placement
 
@@ -40,6 +41,13 @@ class CarriedOutStep(NamedTuple):
 
 
 T = TypeVar("T")
+_SEATS_FREE = 1_000_000
+_SEATS_EACH = 500
+"""Seats of which a thread may settle the fate anew: once, and for each of its steps.
+
+A few a step are new or leave.  Where a call's id is that of a thousand calls, all of them stay or go together,
+at each step again.
+"""
 
 
 class IncrementalWindow:
@@ -50,6 +58,7 @@ class IncrementalWindow:
         self._policy = policy
         self._made_of = (state, gone)
         self._scene = SeatList()
+        self._spare = _SEATS_FREE
         self._begin()
 
     def _begin(self) -> None:
@@ -89,6 +98,8 @@ class IncrementalWindow:
             made: Makes what stands for others.
             placer: The thread's.
             grown: The window before, and how many that it begins with are surely there still.
+
+        Raises CtxctlError("what-if-too-large") where so many come and go so often that it would take long.
         """
         altered = self._altered(changed_values, make)
         moves = self._scene.move_to(window, make, grown)
@@ -134,6 +145,9 @@ class IncrementalWindow:
         newly: list[Seat] = []
         gone = set(moves.left)
         touched = moves.seats if self._fresh else dict.fromkeys((*moves.came, *outcome.changed))
+        self._spare += _SEATS_EACH - len(touched)
+        if self._spare < 0:
+            raise too_large()
         for seat in touched:
             fate, was = seat.fate, seat.was
             new = seat.shown is None and was is None

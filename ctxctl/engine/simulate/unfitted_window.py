@@ -132,7 +132,7 @@ class UnfittedWindow:
             return
         self._passed += len(self._rows or ()) + len(delta.after)
         if self._passed > _MOST:
-            raise _too_large()
+            raise too_large()
         rows = self._merged(delta.after, left, unsent)
         self._window = [row.placement for row in rows if row.state != State.HIDDEN]
         self.tokens = sum(p.tokens for p in self._window)
@@ -227,7 +227,8 @@ class UnfittedWindow:
         return merged + held
 
 
-def _too_large() -> CtxctlError:
+def too_large() -> CtxctlError:
+    """The error of a what-if that would take long."""
     return CtxctlError(
         "what-if-too-large",
         "so much was left out so often that what would be sent under this policy is not worked out",

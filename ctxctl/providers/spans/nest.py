@@ -68,8 +68,12 @@ class SpanNest:
         self._owners: set[int] = set()
         self.threads: dict[tuple[str | None, int], tuple[str | None, dict[str, object] | None]] = {}
         """By session and `id` of the agents, the thread that they are."""
+        self._named: dict[str | None, set[str]] = {}
+        """By trace, the sessions that its spans name."""
         lineage: Lineage[_Key] = Lineage()
         for span in spans:
+            if (named := _named(span)) is not None:
+                self._named.setdefault(span.trace, set()).add(named)
             if span.id is None or span.parent is None or known.get((span.trace, span.id)) is not span:
                 continue
             kinship = lineage.enter((span.trace, span.id), (span.trace, span.parent))
@@ -92,8 +96,12 @@ class SpanNest:
         return found
 
     def session(self, span: Span) -> str | None:
-        """The session that a span names, or the nearest one around it that names one."""
-        return self._found(span)[0]
+        """The session that a span names, or the nearest one around it that names one; else the only one that
+        its trace names."""
+        found = self._found(span)[0]
+        if found is None and len(sessions := self._named.get(span.trace, ())) == 1:
+            (found,) = sessions
+        return found
 
     def own(self, calls: Iterable[Span]) -> None:
         """Let agents be those alone that have one of these calls right inside them."""

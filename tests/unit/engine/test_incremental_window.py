@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctxctl.engine.replay.frames import FrameDelta, delta_of
+from ctxctl.engine.simulate import incremental
 from ctxctl.engine.simulate.incremental import IncrementalWindow
+from ctxctl.errors import CtxctlError
 from ctxctl.model.fitting import Candidate, Room
 from ctxctl.model.results import Placement
 from ctxctl.policies.registry import policy_by_name
@@ -53,3 +56,14 @@ def test_the_difference_is_that_of_the_frames(given: list[tuple[list[Placement],
         if number and delta is not None:
             assert delta == delta_of(before, frame)
         before = frame
+
+
+def test_what_comes_and_goes_again_and_again_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    flipping = [([*POOL], Room(10 if at % 2 else 60)) for at in range(40)]
+    assert len(walked(*flipping)) == 40
+    monkeypatch.setattr(incremental, "_SEATS_FREE", 100)
+    monkeypatch.setattr(incremental, "_SEATS_EACH", 2)
+    with pytest.raises(CtxctlError) as raised:
+        walked(*flipping)
+    assert raised.value.slug == "what-if-too-large"
+    assert len(walked(*[([*POOL], Room(10))] * 40)) == 40, "what stays out costs nothing"

@@ -36,6 +36,18 @@ def test_spans_in_the_order_in_which_they_were_begun() -> None:
     assert ("tool_result", '{"moisture":12}') in items(found)
 
 
+def test_a_call_that_names_no_session_is_of_the_only_one_of_its_trace() -> None:
+    told = json.loads(fixture("otlp.json"))
+    spans = [s for group in told["resourceSpans"] for scope in group["scopeSpans"] for s in scope["spans"]]
+    for one in spans[1:]:
+        one.pop("parentSpanId", None)
+        one["attributes"] = [a for a in one["attributes"] if a["key"] != "gen_ai.conversation.id"]
+    assert {session for session, *_ in requests(read(told))} == {"conv-7"}
+    for one in spans[1:]:
+        one["traceId"] = "f" * 32
+    assert {session for session, *_ in requests(read(told))} == {"conv-7", None}, "of another trace"
+
+
 def test_only_calls_are_billed_and_not_the_sums_of_agents() -> None:
     assert bills(read(fixture("otlp.json"))) == [
         {"input_tokens": 120, "output_tokens": 20, "reasoning_tokens": 8},
