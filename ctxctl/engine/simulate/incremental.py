@@ -45,8 +45,8 @@ _SEATS_FREE = 1_000_000
 _SEATS_EACH = 500
 """Seats of which a thread may settle the fate anew: once, and for each of its steps.
 
-A few a step are new or leave.  Where a thousand calls have one id, all of them stay or go together, at each step
-again.
+A few of a step are new or leave.  Where a thousand calls have one id, they all come and go together, at every
+step.
 """
 
 

@@ -99,9 +99,8 @@ class SpanNest:
         """The session that a span names, or the nearest one around it that names one; else the only one that
         its trace names."""
         found = self._found(span)[0]
-        if found is None and len(sessions := self._named.get(span.trace, ())) == 1:
-            (found,) = sessions
-        return found
+        named = self._named.get(span.trace)
+        return next(iter(named)) if found is None and named is not None and len(named) == 1 else found
 
     def own(self, calls: Iterable[Span]) -> None:
         """Let agents be those alone that have one of these calls right inside them."""
