@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import xxhash
 
-from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
+from ctxctl.trace.cache_files import cache_file, fingerprint_of, read_own, replace_file, same_file
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -84,8 +84,7 @@ class KeptAnswers:
         if self._path is None:
             return {}
         try:
-            with open_own(self._path) as file:
-                data = file.read(_MOST)
+            data = read_own(self._path, _MOST)
             if digest_of(data[_CHECK:]) != data[:_CHECK]:
                 return {}
             kept = msgspec.msgpack.decode(data[_CHECK:], type=_Kept)

@@ -11,7 +11,7 @@ import xxhash
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.session.history import ITEMS, ROWS, STEPS, ItemHistory
-from ctxctl.trace.cache_files import cache_file, fingerprint_of, open_own, replace_file, same_file
+from ctxctl.trace.cache_files import cache_file, fingerprint_of, read_own, replace_file, same_file
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def load_history(source: Source, made_under: str) -> ItemHistory | None:
     if path is None or source.spooled:
         return None
     try:
-        with open_own(path) as file:
-            data = file.read(_MOST)
-        return _parse(data, source, made_under)
+        return _parse(read_own(path, _MOST), source, made_under)
     except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, msgspec.MsgspecError):
         return None
 

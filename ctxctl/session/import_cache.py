@@ -20,7 +20,15 @@ import msgspec
 import xxhash
 
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import LEAST, cache_directory, code_state, is_keeping, open_own, replace_file
+from ctxctl.trace.cache_files import (
+    LEAST,
+    cache_directory,
+    code_state,
+    is_keeping,
+    open_own,
+    read_own,
+    replace_file,
+)
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs, real_place
 from ctxctl.trace.source import Source
 
@@ -113,8 +121,7 @@ class ImportSlot:
     def _written(self) -> _About | None:
         """What is said of the kept import, whether or not that is of the capture as it is now."""
         assert self._folder is not None
-        with open_own(self._folder / _ABOUT) as file:
-            data = file.read(_MAX_ABOUT)
+        data = read_own(self._folder / _ABOUT, _MAX_ABOUT)
         if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
             return None
         about = msgspec.msgpack.decode(data[16:], type=_About)

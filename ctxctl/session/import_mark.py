@@ -18,7 +18,14 @@ import xxhash
 from ctxctl.entry_points import loaded
 from ctxctl.ingest.checkpoint import Checkpoint, GoingOn
 from ctxctl.model.problem import Problem
-from ctxctl.trace.cache_files import DamagedError, code_state, digest_of_beginning, open_own, replace_file
+from ctxctl.trace.cache_files import (
+    DamagedError,
+    code_state,
+    digest_of_beginning,
+    open_own,
+    read_own,
+    replace_file,
+)
 from ctxctl.trace.graph_decode import decode_graph
 from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
@@ -166,8 +173,7 @@ class MarkedImport:
         """The mark of an earlier import of this very log; None where it is of no use."""
         source = self._source
         try:
-            with open_own(self._folder / _MARK) as file:
-                data = memoryview(file.read(_MAX))
+            data = memoryview(read_own(self._folder / _MARK, _MAX))
             if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
                 return None
             mark = msgspec.msgpack.decode(data[16:], type=_Mark)

@@ -119,6 +119,17 @@ def open_own(path: Path) -> Any:
     return os.fdopen(fd, "rb")
 
 
+def read_own(path: Path, most: int) -> bytes:
+    """What a file of the user's own holds, up to so many bytes; raises OSError as `open_own` does.
+
+    Memory for all that is asked for is taken before anything is read: no more is asked for than is there.
+    """
+    with open_own(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        data: bytes = file.read(min(size, most))
+    return data
+
+
 def replace_file(path: Path, data: bytes) -> bool:
     """Write a file whole or not at all; False where it cannot be written."""
     import tempfile  # slow to import

@@ -6,6 +6,7 @@ Which client wrote a log, and in which version, is read from the head of the log
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -68,7 +69,7 @@ def read_set(client: str, version: str) -> LearnedSet:
         if not stat.S_ISREG(path.stat().st_mode):
             raise _bad(path, "it is no file")
         with path.open("rb") as file:
-            raw = file.read(_MOST + 1)
+            raw = file.read(min(os.fstat(file.fileno()).st_size, _MOST + 1))
     except OSError as error:
         raise _bad(path, error.strerror or "cannot be read") from None
     if len(raw) > _MOST:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,3 +29,16 @@ def test_limits_that_say_nothing_are_the_recorded_ones() -> None:
 @pytest.mark.parametrize("limits", [Limits(window=20_000), Limits(reserve=0), Limits(max_input=9)], ids=str)
 def test_limits_that_are_supposed_are_told_apart(limits: Limits) -> None:
     assert made_under(limits) != made_under(Limits())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is bounded as Linux does it")
+def test_what_is_kept_is_read_into_no_more_memory_than_it_has(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_bytes(b"twelve bytes")
+    code = (
+        "import resource, sys; from pathlib import Path; from ctxctl.trace.cache_files import read_own; "
+        "resource.setrlimit(resource.RLIMIT_AS, (512 << 20,) * 2); "
+        "print(read_own(Path(sys.argv[1]), 1 << 30), read_own(Path(sys.argv[1]), 6))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(kept)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("b'twelve bytes' b'twelve'\n", "")
