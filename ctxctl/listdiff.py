@@ -74,10 +74,8 @@ class Work:
 def same(a: _Lines, b: _Lines, x: int, y: int, limit: int) -> int:
     """How many lines (or characters) are equal from `x` and `y` on, at most `limit`, which both must have.
 
-    Most often all are.  Where not, slices of doubling size are compared, then halves of the one that differs.
+    Slices of doubling size are compared, then halves of the one that differs.
     """
-    if limit <= _SLICE and a[x : x + limit] == b[y : y + limit]:
-        return limit
     at, step = 0, 8
     while at < limit:
         step = min(step, limit - at)
@@ -112,9 +110,15 @@ def place_of(one: Any, items: list[Any]) -> int | None:
     return None
 
 
-def same_start(a: _Lines, b: _Lines) -> int:
-    """How many items two lists begin with alike."""
-    return same(a, b, 0, 0, min(len(a), len(b)))
+def same_start(a: _Lines, b: _Lines, at: int = 0) -> int:
+    """How many items two lists begin with alike; `at` are known to be.
+
+    Mostly one is the beginning of the other: then they are compared at once.
+    """
+    limit = min(len(a), len(b))
+    if at < limit <= at + _SLICE and a[limit - 1] == b[limit - 1] and a[at:limit] == b[at:limit]:
+        return limit
+    return at + same(a, b, at, at, limit - at)
 
 
 def same_end(a: _Lines, b: _Lines, limit: int, at: int = 0) -> int:

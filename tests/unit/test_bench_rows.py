@@ -139,10 +139,14 @@ def test_a_directory_is_held_to_a_tool_only_where_that_is_here(
 
 
 def test_importers_and_what_ifs(bench: Bench) -> None:
-    ran(bench, "import, codex", 1.0, output="0.5 2.0 8000000")
+    ran(bench, "pass", 0.015)
+    ran(bench, "import, codex", 1.0, output="0.5 2.5 8000000 10000")
     ran(bench, whatif.PLAIN, 1.0)
     ran(bench, "what-if, fifo", 2.0)
-    assert importers.SECTION.rows(bench)[1].reached == "25% (8.0 MB)"
+    row = importers.SECTION.rows(bench)[1]
+    assert (row.reached, row.met) == ("5.0 × (3 MB a second), 250 µs an event", True)
+    ran(bench, "import, codex", 1.0, output="0.5 3.1 8000000 10000")
+    assert importers.SECTION.rows(bench)[1].met is False
     assert whatif.SECTION.rows(bench)[1].met is False
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
-from ctxctl.listdiff import same, same_end, same_start
+from ctxctl.listdiff import same_end, same_start
 from ctxctl.model.results import Placement
 
 _Name = TypeVar("_Name", int, str)
@@ -58,8 +58,7 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
     proportional to the difference.
     """
     limit = min(len(before), len(after))
-    head = min(head, limit)
-    prefix = head + same(before, after, head, head, limit - head)
+    prefix = same_start(before, after, min(head, limit))
     suffix = same_end(before, after, limit - prefix, tail)
     old, new = before[prefix : len(before) - suffix], after[prefix : len(after) - suffix]
     if not old or not new:
