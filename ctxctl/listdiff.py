@@ -223,8 +223,7 @@ def splices(
         head: A number of items that both are known to begin with.
     """
     limit = min(len(old), len(new))
-    head = min(head, limit)
-    head += same(old, new, head, head, limit - head)
+    head = same_start(old, new, min(head, limit))
     tail = same_end(old, new, limit - head)
     was, now = old[head : len(old) - tail], new[head : len(new) - tail]
     made: list[Splice[_H]] = []

@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "oneline": ["replay", "IN", "--oneline"],
     "replay-json": ["replay", "IN", "--json"],
     "what-if": ["replay", "IN", "--plain", "--drop", "item:ITEM"],
-    "policy": ["replay", "IN", "--plain", "--policy", "fifo", "--window", "2000"],
+    "policy": ["replay", "IN", "--plain", "--policy", "fifo", "--window", "500"],
     "show": ["show", "IN"],
     "show-json": ["show", "IN", "--json"],
     "diff": ["diff", "IN"],

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.replay.item_table import ItemTable, ItemVersion
 from ctxctl.listdiff import same_end, same_start
 from ctxctl.model.annotations import (
@@ -49,6 +50,8 @@ class AnnotationState:
         """By redacted item, the version learned last that was looked at for that."""
         self._shown: tuple[list[Placement], list[Placement]] = ([], [])
         """The last frame from which something was to be hidden, and what was left; empty: to be made anew."""
+        self._same: tuple[list[Placement], list[Placement], int, int] = ([], [], 0, 0)
+        """What was left of the last two, and with how many of the same placements both begin and end."""
         self._withheld: frozenset[str] | None = frozenset()
         """Items in `_raw`; None until somebody asks again."""
         self._digests: dict[str, str] = {}
@@ -65,6 +68,7 @@ class AnnotationState:
         twin._lacking = dict(self._lacking)
         twin._raw, twin._digests = set(self._raw), dict(self._digests)
         twin._upto, twin._withheld, twin._shown = dict(self._upto), self._withheld, self._shown
+        twin._same = self._same
         twin._instead = dict(self._instead)
         return twin
 
@@ -142,25 +146,40 @@ class AnnotationState:
             self._withheld = frozenset(item for item, _ in self._raw)
         return self._withheld
 
-    def hide_redacted(self, frame: list[Placement], redacted: RedactedCopy) -> list[Placement] | None:
+    def hide_redacted(
+        self,
+        frame: list[Placement],
+        redacted: RedactedCopy,
+        difference: Callable[[list[Placement], list[Placement]], FrameDelta | None] = lambda _, __: None,
+    ) -> list[Placement] | None:
         """The frame without the texts that are out of view; None where it shows none of them.
 
         What it has in common with the frame that was asked for last is looked at again only if something was
         redacted meanwhile, or if another item stands in a redacted one's place, which may have a new text.
+        `difference` tells how two frames differ, where that is known.
         """
         if not self._raw:
             return None
         before, shown = self._shown
         head = tail = 0
         if shown and not self._instead:
-            head = same_start(before, frame)
-            tail = same_end(before, frame, min(len(before), len(frame)) - head)
+            known = difference(before, frame)
+            if known is not None:
+                head, tail = known.prefix, known.suffix
+            else:
+                head = same_start(before, frame)
+                tail = same_end(before, frame, min(len(before), len(frame)) - head)
         made = shown[:head]
         made += [self._hidden_copy(p, redacted) for p in frame[head : len(frame) - tail]]
         if tail:
             made += shown[-tail:]
-        self._shown = (frame, made)
+        self._shown, self._same = (frame, made), (shown, made, head, tail)
         return made if made != frame else None  # equal is the same: placements are compared by identity
+
+    def same_ends(self, before: list[Placement], after: list[Placement]) -> tuple[int, int]:
+        """With how many of the same placements the last two that were left begin and end; of others: 0."""
+        first, second, head, tail = self._same
+        return (head, tail) if first is before and second is after else (0, 0)
 
     def _hidden_copy(self, p: Placement, redacted: RedactedCopy) -> Placement:
         if p.content is None:

@@ -306,7 +306,7 @@ class ThreadState(ThreadData):
 
     def _left(self, frame: list[Placement], reading: FactsReading) -> list[Placement] | None:
         """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
-        made = self.annotations.hide_redacted(frame, self.placer.redacted_copy)
+        made = self.annotations.hide_redacted(frame, self.placer.redacted_copy, self.windows.delta)
         left = reading.cut_to()
         if not left:
             return made
@@ -379,7 +379,7 @@ class ThreadState(ThreadData):
         basis, after, known = self._next_frame(before, facts, reading)
         left = self._left(after, reading)
         if left is not None:
-            return basis, left, delta_of(before, left)
+            return basis, left, delta_of(before, left, *self.annotations.same_ends(before, left))
         return basis, after, known if isinstance(known, FrameDelta) else delta_of(before, after, known)
 
     def _next_frame(

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.item_names import local
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
@@ -104,11 +105,12 @@ class Frames:
             found = self._threads[key] = Thread(len(self._threads))
         return found
 
-    def add(self, ordinal: int, step: Step, frame: Sequence[Placement]) -> Thread:
-        """Take in the next step of the trace; its thread."""
+    def add(self, ordinal: int, step: Step, frame: Sequence[Placement], delta: FrameDelta) -> Thread:
+        """Take in the next step of the trace, with what its frame differs in from the one before; its thread."""
         thread = self.thread(step)
         run = thread.run
-        found = splices(thread.frame, frame)
+        known = delta.before is thread.frame and delta.after is frame
+        found = splices(thread.frame, frame, head=delta.prefix if known else 0)
         marks = self._marked(thread, ordinal, frame, found)
         before, begins = (0, True) if run is None else (run.weight, False)
         if run is None:

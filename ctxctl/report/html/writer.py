@@ -139,7 +139,7 @@ class _Report:
             self.rest += 1
             self._costs.add(step, placements, one.delta)
             return
-        thread = self._frames.add(ordinal, step, placements)
+        thread = self._frames.add(ordinal, step, placements, one.delta)
         if thread.number == len(self._threads):
             self._threads.append(self._named(step, thread))
         if step.step == 1:
