@@ -106,7 +106,7 @@ class Frames:
         return found
 
     def add(self, ordinal: int, step: Step, frame: Sequence[Placement], delta: FrameDelta) -> Thread:
-        """Take in the next step of the trace, with what its frame differs in from the one before; its thread."""
+        """Take in the next step of the trace, and how its frame differs from the one before; its thread."""
         thread = self.thread(step)
         run = thread.run
         known = delta.before is thread.frame and delta.after is frame
