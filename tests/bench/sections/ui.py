@@ -62,16 +62,19 @@ def _opening(bench: Bench) -> Row:
 
 
 def _memory(bench: Bench, *, cached: bool) -> Row:
-    """With cached counts in the leaner of two runs; else in all, the one that counts first too."""
-    of = min if cached else max
+    """With cached counts in the leaner of two runs; else in all, the one that reads the trace first too.
+
+    That one is a whole replay, which may have 200 MB by itself (section "first"), beside a screen.
+    """
+    of, bound = (min, 200) if cached else (max, 300)
 
     def most() -> tuple[str, bool]:
         peak = max(of(bench.cases[name].all_printed(5)) for name in _NAMES)
-        return f"{peak:.0f} MB", peak <= 200
+        return f"{peak:.0f} MB", peak <= bound
 
-    how = "counts cached" if cached else "with the run that counts for the first time"
+    how = "read before" if cached else "with the run that reads it for the first time"
     label = f"peak memory of any of these, {how} (without the separate process that counts)"
-    return measured(bench, label, "≤ 200 MB", _NAMES, most)
+    return measured(bench, label, f"≤ {bound} MB", _NAMES, most)
 
 
 def _screen(bench: Bench, size: str) -> Row:
@@ -100,7 +103,8 @@ SECTION = Section(
     "Does the screen answer at once?",
     "A session of 10 000 turns over a window of 200 items. Up to 60 key presses in a headless terminal; "
     "what counts is the CPU time of the event loop's thread until all work is done. Targets are 60 frames"
-    " per second for moving, and what feels instant for opening.",
+    " per second for moving, and what feels instant for opening. Whoever opens a trace for the first time has it replayed "
+    "beside the screen: 300 MB are the 200 of a replay and 100 for the screen.",
     _add,
     _rows,
 )
