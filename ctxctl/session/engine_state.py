@@ -104,9 +104,9 @@ def mark_of(
     given: str,
     places: StepPlaces,
     writer: WriterState,
-    history: bytes,
+    history: Callable[[], bytes],
 ) -> Mark:
-    """The state of a pass that has fed its engine all that was read.
+    """The state of a pass that has fed its engine all that was read; `history` is asked once that is written.
 
     Raises NotKeptError where something of it cannot be written down.
     """
@@ -127,7 +127,7 @@ def mark_of(
         seen.seed, array("Q", seen.keys).tobytes(),
         tuple(trace.problems), trace.problem_count, tuple(found.kept), found.count, found.late,
         _stored(trace.contents, known), array("I", [number for _, number in writer.known]).tobytes(), graph,
-        history,
+        history(),
     )  # fmt: skip
 
 

@@ -179,7 +179,7 @@ class Marking:
         try:
             mark = mark_of(
                 self._reading, self._seen, engine, self._found, given(inspector), inspector.places(),
-                writer.state(), history.state(),
+                writer.state(), history.state,
             )  # fmt: skip
         except NotKeptError:
             return

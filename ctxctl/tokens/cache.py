@@ -83,7 +83,9 @@ class CountCache:
         """Key (16 bytes) of a text in UTF-8 under an encoding: of all that decides its count, and no more."""
         base = RANKS_OF.get(encoding, encoding)
         person = f"{base}:{PUBLISHED_SHA256.get(base, '')[:16]}:{RULES}:"
-        return blake2b(person.encode() + text, digest_size=16).digest()
+        made = blake2b(person.encode(), digest_size=16)
+        made.update(text)  # not one behind the other: a text may have a hundred megabytes
+        return made.digest()
 
     def get(self, key: bytes) -> tuple[int, bool] | None:
         """(tokens, exact) if this or another run has counted the text."""

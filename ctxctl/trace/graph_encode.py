@@ -175,9 +175,9 @@ class _Encoder:
             first += len(rows.ones)
         self._rows.clear()
         made = [self._written(ordered.pop(0), plain.pop(0)) for _ in range(len(ordered))]
-        return msgspec.msgpack.encode(
-            Graph(sys.byteorder, list(self._texts), self._values, made, number[id(root)])
-        )
+        at = number[id(root)]
+        number.clear()  # before all is copied once more: it has an entry for each object
+        return msgspec.msgpack.encode(Graph(sys.byteorder, list(self._texts), self._values, made, at))
 
     def _shared(self, one: object) -> int:
         if not isinstance(one, self._table.shared):

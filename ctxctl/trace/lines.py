@@ -63,15 +63,17 @@ def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iter
             yield _nuls(begin, nuls)
             nuls = 0
         data = b"".join((*held, chunk[:cut])) if held else chunk[:cut]
-        if stop is not None and stop - begin <= len(data):
-            end = data.find(b"\n", max(0, stop - begin - 1)) + 1
-            if stop > begin:
-                yield Block(begin, data[:end], True)
-            return
-        yield Block(begin, data, True)
-        begin = here + cut
+        begun, begin = begin, here + cut
+        # Before anybody looks at the block: its pieces may be as large.
         held = [chunk[cut:]] if cut < len(chunk) else []
         size = len(chunk) - cut
+        del chunk
+        if stop is not None and stop - begun <= len(data):
+            end = data.find(b"\n", max(0, stop - begun - 1)) + 1
+            if stop > begun:
+                yield Block(begun, data[:end], True)
+            return
+        yield Block(begun, data, True)
     if nuls:
         yield _nuls(begin, nuls)
     if held and (stop is None or begin < stop):

@@ -23,6 +23,8 @@ from ctxctl.trace.spool import CHUNK, compression, spool_stream
 
 HEAD = 1024
 """Bytes at the start of a file that belong to its identity."""
+_LARGE = 1 << 20
+"""Bytes from which on no more is asked for than is there."""
 
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
@@ -95,6 +97,8 @@ class Source:
         if self._fd is None:
             return self._data[offset : offset + n]
         try:
+            if n > _LARGE:  # memory for all that is asked for is taken before anything is read
+                n = min(n, max(0, self._status(self._fd).st_size - offset))
             got = os.pread(self._fd, n, offset)
             if len(got) == n or not got:
                 return got

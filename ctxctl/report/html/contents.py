@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -127,7 +127,7 @@ class Texts:
     def flush(self) -> None:
         """Close the open block."""
         if self._open:
-            self._emit(packed(f"c{len(self.blocks) - 1}", dumped(self._open)))
+            self._emit(packed(f"c{len(self.blocks) - 1}", (dumped(self._open),)))
             self._open, self._held = [], 0
 
 
@@ -161,9 +161,13 @@ def escaped(data: bytes) -> bytes:
     return data
 
 
-def packed(name: str, data: bytes) -> bytes:
-    """An element of the page that holds the data compressed: nothing executes it, nothing parses it."""
-    text = base64.b64encode(zlib.compress(data, _LEVEL))
+def packed(name: str, data: Iterable[bytes]) -> bytes:
+    """An element of the page that holds the data compressed: nothing executes it, nothing parses it.
+
+    The data comes in pieces, as all of it may be large.
+    """
+    packer = zlib.compressobj(_LEVEL)
+    text = base64.b64encode(b"".join([*map(packer.compress, data), packer.flush()]))
     return b'<script type="application/octet-stream" id="%s">%s</script>\n' % (name.encode(), text)
 
 

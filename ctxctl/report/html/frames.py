@@ -6,7 +6,8 @@ much as that frame.  The page therefore grows with what changes, not with steps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,6 +23,8 @@ _FULL: Final = 96 << 10
 """Bytes of differences that a run holds at least before it ends."""
 _PENDING: Final = 32 << 20
 """Bytes that all open runs may hold together."""
+_TOGETHER: Final = 256
+"""Rows that are joined at once."""
 _PLACE: Final = frozenset({"type", "session", "thread", "turn", "step"})
 """What a step's row says already."""
 
@@ -62,7 +65,14 @@ class Run:
 
     def packed(self, name: str) -> bytes:
         """The finished run as an element of the page."""
-        return packed(name, b'{"p":[%s],"s":[%s]}' % (b",".join(self.rows), b",".join(self.steps)))
+        rows, steps = _joined(self.rows), _joined(self.steps)
+        return packed(name, chain((b'{"p":[',), rows, (b'],"s":[',), steps, (b"]}",)))
+
+
+def _joined(rows: list[bytes]) -> Iterator[bytes]:
+    """Rows with commas between them, some at a time."""
+    for at in range(0, len(rows), _TOGETHER):
+        yield (b"," if at else b"") + b",".join(rows[at : at + _TOGETHER])
 
 
 class Thread:

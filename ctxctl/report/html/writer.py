@@ -158,7 +158,7 @@ class _Report:
         self._texts.flush()
         self._frames.flush()
         self._rows.flush()
-        self._made.append(packed("index", dumped(self._index(findings))))
+        self._made.append(packed("index", (dumped(self._index(findings)),)))
 
     def _index(self, findings: list[Finding]) -> dict[str, Any]:
         inspector, texts = self._inspector, self._texts
@@ -324,7 +324,7 @@ class Rows:
     def flush(self) -> None:
         """Close the open block."""
         if self._open:
-            self._emit(packed(f"r{self.blocks}", dumped(self._open)))
+            self._emit(packed(f"r{self.blocks}", (dumped(self._open),)))
             self.blocks += 1
             self._open = []
 

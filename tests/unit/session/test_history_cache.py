@@ -37,8 +37,10 @@ def test_what_is_kept_is_read_into_no_more_memory_than_it_has(tmp_path: Path) ->
     kept.write_bytes(b"twelve bytes")
     code = (
         "import resource, sys; from pathlib import Path; from ctxctl.trace.cache_files import read_own; "
+        "from ctxctl.trace.source import open_source; "
         "resource.setrlimit(resource.RLIMIT_AS, (512 << 20,) * 2); "
-        "print(read_own(Path(sys.argv[1]), 1 << 30), read_own(Path(sys.argv[1]), 6))"
+        "print(read_own(Path(sys.argv[1]), 1 << 30), read_own(Path(sys.argv[1]), 6)); "
+        "print(open_source(sys.argv[1]).read(7, 1 << 30))"
     )
     done = subprocess.run([sys.executable, "-c", code, str(kept)], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("b'twelve bytes' b'twelve'\n", "")
+    assert (done.stdout, done.stderr) == ("b'twelve bytes' b'twelve'\nb'bytes'\n", "")
