@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.entry_points import FORMATS as GROUP
 from ctxctl.entry_points import Plugin, bundled, installed, loaded
@@ -22,7 +22,6 @@ from ctxctl.ingest.about import About
 from ctxctl.ingest.build import Maker, Place
 from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.ingest.declaration import Format
-from ctxctl.ingest.fidelity import Meter, ProblemLimit, UnchangedWindows, measure
 from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.outline import OUTLINED, outline
@@ -32,6 +31,9 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from ctxctl.trace.unknown_file import is_native
 from ctxctl.wording import plural
+
+if TYPE_CHECKING:
+    from ctxctl.ingest.fidelity import Meter
 
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
@@ -326,6 +328,8 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
     Windows that come to far more than the capture holds end the import (`windows-too-large`), and so do
     records that contradict each other all over (`contradictory-records`).
     """
+    from ctxctl.ingest.fidelity import Meter, ProblemLimit, UnchangedWindows, measure  # only imports need it
+
     checkpoint = checkpoint_of(source)
     if checkpoint is not None and checkpoint.state:
         account, meter, unchanged, limited_report, first = checkpoint.state["measured"]
