@@ -125,7 +125,9 @@ async def _under_load(
         sampler.take()
     done = sum(sample.done for sample in sampler.samples)
     written = sum(counted in line for line in out.open())
-    print(f"{done:,} answered, {written:,} recorded", flush=True)
+    print(f"{done:,} answered, {written:,} recorded; the command says of it:", flush=True)
+    while not told.empty():
+        print(f"  {told.get()[1].rstrip()}", flush=True)
     table = [HEAD, *(row(sample) for sample in sampler.samples)]
     return [*table, "", f"{done:,} were answered, {written:,} are in the trace, {broken:,} broke off."]
 
