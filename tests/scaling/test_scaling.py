@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "oneline": ["replay", "IN", "--oneline"],
     "replay-json": ["replay", "IN", "--json"],
     "what-if": ["replay", "IN", "--plain", "--drop", "item:ITEM"],
+    # A window that is full in the smallest input too: until it is, what a step compares grows with the steps.
     "policy": ["replay", "IN", "--plain", "--policy", "fifo", "--window", "500"],
     "show": ["show", "IN"],
     "show-json": ["show", "IN", "--json"],

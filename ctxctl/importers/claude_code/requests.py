@@ -15,6 +15,7 @@ beginning of such a run has a digest.  A compaction begins anew.
 
 from __future__ import annotations
 
+import json
 import re
 from hashlib import sha256
 from itertools import pairwise
@@ -119,7 +120,7 @@ class RequestRecords:
         self._asked: dict[str, RecordedRequest] = {}
         """The last requests by their ids, which answers name."""
         self._known: set[str] = set()
-        """The ids of all requests: a record that stands in the file again tells of none."""
+        """Digests of all records of requests: one that stands there again, word for word, tells of none."""
         self._snapshot: Json = {}
         self._standing: Message | None = None
 
@@ -166,11 +167,12 @@ class RequestRecords:
             self._bind(made, [entry.run for entry in made.entries if entry.run is not None])
 
     def request(self, value: Json, line: int, time: str, turn: str | None) -> RecordedRequest | None:
-        """Take an `api-request` record; None where it has no id, or that of one before."""
+        """Take an `api-request` record; None where it has no id, or stood there before."""
         native = string(value.get("id"))
-        if native is None or native in self._known:
+        digest = sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+        if native is None or digest in self._known:
             return None
-        self._known.add(native)
+        self._known.add(digest)
         shape = self._shapes.get(string(value.get("shapeHash")) or "")
         chain = self._chain(value)
         messages = None

@@ -151,6 +151,9 @@ def test_a_record_that_stands_there_again_is_no_request() -> None:
         found, problems = events(*told)
         assert not problems
         assert whole(found) == whole(plain)
+    (first, *_) = (line for line in lines() if line["type"] == "api-request")
+    other, _ = events(*lines(), {**first, "timestamp": "2026-11-22T20:00:00.000Z"})
+    assert len(of_type(other, FAILED)) == len(of_type(plain, FAILED)) + 1, "of the same id, but not the same"
 
 
 def test_what_the_client_put_in_is_the_item_of_its_line() -> None:
