@@ -73,4 +73,6 @@ SPAN_CLAIMS: Final[dict[str, Claim]] = {
 SPAN_LIMITS: Final = (
     "embeddings, tool runs and retrievals are not read; what they gave is seen where a request carries it",
     "messages are shown as the instrumentation wrote them down, which may not be as they were sent",
+    "a call that names no session, nor does a span around it, is of the only session that its trace names;"
+    " where its trace names none or several, it is in no named session",
 )

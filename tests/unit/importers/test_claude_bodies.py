@@ -185,6 +185,18 @@ def test_log_records_with_bodies_are_a_capture_too() -> None:
     assert set(turns) == {"2e7a07be-0dc3-436a-ac70-dd72b8679c9c", "d67fa91e-2d35-424f-8751-cf310e3ecfc9"}
 
 
+def test_bodies_of_no_session_are_not_those_of_the_session_before(tmp_path: Path) -> None:
+    made, lines = tmp_path / "records.jsonl", RECORDS.read_bytes().splitlines()
+    lost = [line.replace(b'"session.id"', b'"session.lost"') for line in lines[len(lines) // 2 :]]
+    made.write_bytes(b"\n".join(lines[: len(lines) // 2] + lost))
+    found, _ = events("claude-bodies", made.read_bytes())
+    sent = [e["session_id"] for e in found if e["event_type"] == "context.injection.applied"]
+    assert len(sent) == 6
+    assert len(set(sent)) == 2
+    assert sent[-1] == "unnamed"
+    assert not seen(made)[1]
+
+
 def test_log_records_that_name_files_are_read_with_those_beside_them(tmp_path: Path) -> None:
     made = tmp_path / "logs.jsonl"
     with made.open("wb") as file:
