@@ -43,6 +43,8 @@ _ASK_AT_ONCE: Final = _SIZES[-1]
 _WRITE_AT_ONCE: Final = 256
 """Rows of one statement; some builds of SQLite take 999 values at most."""
 _KEEP_AT_MOST: Final = 65_536
+_ABSENT_AT_MOST: Final = 32_768
+"""Keys that are known not to be in the file; more than that are forgotten, and looked for again."""
 _GIVE_UP_AFTER: Final = 8
 
 
@@ -76,7 +78,7 @@ class CountCache:
         self._failures = 0
         self._new: dict[bytes, int] = {}
         self._absent: set[bytes] = set()
-        """Keys that the last `get_all` did not find."""
+        """Keys that `get_all` did not find."""
 
     @staticmethod
     def key(encoding: str, text: bytes) -> bytes:
@@ -99,19 +101,21 @@ class CountCache:
         """What `get` gives for each of many keys, those left out of which nothing is known.
 
         One question to the file, and the thread that asks it waits for others but once: beside a busy thread
-        each question costs a millisecond, however small.  `get` does not look for what is missing again
-        before the next call.
+        each question costs a millisecond, however small.  `get` does not look again for what was missing;
+        what other processes count meanwhile is counted here too.
         """
         wanted = set(keys)
         with self._lock:
             found = {key: stored for key in wanted if (stored := self._new.get(key)) is not None}
             asked = [key for key in wanted if key not in found]
-            self._absent = set()
+            if len(self._absent) > _ABSENT_AT_MOST:
+                self._absent.clear()
             for at in range(0, len(asked), _ASK_AT_ONCE):
                 part = asked[at : at + _ASK_AT_ONCE]
                 counts = self._read_all(part)
                 if counts is not None:
                     found.update(counts)
+                    self._absent.difference_update(counts)
                     self._absent.update(key for key in part if key not in counts)
         return {key: _count(stored) for key, stored in found.items()}
 

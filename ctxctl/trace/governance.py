@@ -7,7 +7,6 @@ record (`metadata.native`): only the fields by which a record itself would say i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -55,24 +54,33 @@ def declarations(event: dict[str, Any]) -> list[str]:
         found += _declared(data, "data", 0)
         if kind in (vocab.COMPACTION_COMPLETED, vocab.SUMMARY_CREATED):
             found += _as_answer(data)
-    head = {name: value for name, value in event.items() if name != "data"}
-    found += _declared(head, "", 0)
+    found += _declared(event, "", 0, without="data")
     return found[:_MOST]
 
 
-def _declared(value: dict[str, Any], where: str, depth: int) -> list[str]:
+def _declared(value: dict[str, Any], where: str, depth: int, without: str = "") -> list[str]:
+    """What the fields of an object declare, but for the field `without`."""
     found: list[str] = []
     for name, inner in value.items():
         if type(inner) in _NESTED:
-            if depth >= _DEPTH or not inner or name in _UNREAD:
+            if not inner or depth >= _DEPTH or name in _UNREAD or name == without:
                 continue
-            if name in _LEAVE and isinstance(inner, dict):
-                inner = [{f"approval_{key}": one for key, one in inner.items()}]
-            place = f"{where}.{name}" if where else name
-            for n, one in _objects(inner):
-                found += _declared(one, f"{place}{n}", depth + 1)
+            found += _inside(name, inner, f"{where}.{name}" if where else name, depth)
         elif len(name) <= _LONGEST and _can_say(name) and _says(name, inner, where):
             found.append(f"{where}.{name} is {inner!r:.40}" if where else f"{name} is {inner!r:.40}")
+    return found
+
+
+def _inside(name: str, value: Any, place: str, depth: int) -> list[str]:
+    if isinstance(value, dict):
+        if name in _LEAVE:
+            value = {f"approval_{key}": one for key, one in value.items()}
+            place += "[0]"
+        return _declared(value, place, depth + 1)
+    found: list[str] = []
+    for n, one in enumerate(value):
+        if isinstance(one, dict):
+            found += _declared(one, f"{place}[{n}]", depth + 1)
     return found
 
 
@@ -82,13 +90,6 @@ def _can_say(name: str) -> bool:
     if name in _UNREAD:
         return False
     return name in _LEAVE or name in _PLAIN or bool(_DONE.fullmatch(name) or _STATUS.fullmatch(name))
-
-
-def _objects(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    if isinstance(value, dict):
-        yield "", value
-    elif isinstance(value, list):
-        yield from ((f"[{n}]", one) for n, one in enumerate(value) if isinstance(one, dict))
 
 
 def _says(name: str, value: Any, where: str) -> bool:

@@ -65,9 +65,9 @@ class Span:
 
 def text_of(span: Span, *names: str) -> str | None:
     """The first of a span's attributes that is a text, and none that stands for a redacted one."""
+    told = span.attributes
     for name in names:
-        value = string(span.attributes.get(name))
-        if value is not None and value not in REDACTED:
+        if name in told and (value := string(told[name])) is not None and value not in REDACTED:
             return value
     return None
 
@@ -111,6 +111,12 @@ def _resource(resource: Any) -> Iterator[Span]:
                     yield span
 
 
+_TIMES: Final = (
+    "startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time", "timeUnixNano",
+    "observedTimeUnixNano", "hrTime", "timestamp", "time",
+)  # fmt: skip
+
+
 def _span(value: Json) -> Span | None:
     """A span of any layout; None for what is none."""
     attributes = value.get("attributes")
@@ -136,9 +142,9 @@ def _span(value: Json) -> Span | None:
         value, {"parentSpanId": parent.get("spanId")} if isinstance(parent, dict) else {},
         "parentSpanId", "parent_span_id", "parent_id",
     )  # fmt: skip
-    times = ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time", "timeUnixNano",
-             "observedTimeUnixNano", "hrTime", "timestamp", "time")  # fmt: skip
-    span.start = next((t for name in times if (t := moment(value.get(name))) is not None), None)
+    span.start = next(
+        (t for name in _TIMES if name in value and (t := moment(value[name])) is not None), None
+    )
     span.events = list(_events(value.get("events")))
     span.error = _error(value)
     if value.get("type") == "log" or ("body" in value and "spanId" in value) or "eventName" in value:

@@ -134,6 +134,7 @@ class Texts:
 _LEVEL: Final = 6
 _SAFE: Final = 1 << 53
 """Integers from here on are no longer exact in a browser."""
+_AS_IS: Final = frozenset({str, bool, float, type(None)})
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _ESCAPES: Final = (
     (b"<", b"\\u003c"),
@@ -174,7 +175,7 @@ def packed(name: str, data: Iterable[bytes]) -> bytes:
 def without_empty(value: Any, depth: int = 0) -> Any:
     """A JSON value without what says nothing (null, empty); integers that a browser would round as text."""
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind in _AS_IS:
         return value
     if kind is int:
         return value if -_SAFE < value < _SAFE else str(value)
@@ -187,12 +188,16 @@ def without_empty(value: Any, depth: int = 0) -> Any:
         for key, held in value.items():
             if held is None:
                 continue
-            one = held if type(held) is str or type(held) is bool else without_empty(held, depth + 1)
+            kind = type(held)
+            stays = kind in _AS_IS or (kind is int and -_SAFE < held < _SAFE)
+            one = held if stays else without_empty(held, depth + 1)
             if one or type(one) not in (list, dict):
                 made[str(key)] = one
         return made
     if isinstance(value, list | tuple):
-        return "…" if depth > _DEPTH else [without_empty(one, depth + 1) for one in value]
+        if depth > _DEPTH:
+            return "…"
+        return [one if type(one) in _AS_IS else without_empty(one, depth + 1) for one in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _SAFE:
         return str(value)
     return value

@@ -340,10 +340,25 @@ def test_many_are_asked_for_at_once(path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(cache, "_read", lambda key: pytest.fail("looked for again"))
         assert cache.get(keys[1299]) is None
         monkeypatch.undo()
-        cache.get_all(keys[:3])
         with CountCache(path) as other:
             other.put(keys[1299], 3)
+        assert cache.get(keys[1299]) is None
+        assert cache.get_all(keys[1298:]) == {keys[1299]: (3, True)}
         assert cache.get(keys[1299]) == (3, True)
+
+
+def test_no_more_is_remembered_to_be_absent_than_there_is_room_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctxctl.tokens.cache._ABSENT_AT_MOST", 10)
+    keys = [bytes([n]) * 16 for n in range(40)]
+    with CountCache(path) as cache:
+        cache.get_all(keys[:30])
+        with CountCache(path) as other:
+            other.put(keys[0], 3)
+        assert cache.get(keys[0]) is None
+        cache.get_all(keys[30:])
+        assert cache.get(keys[0]) == (3, True)
 
 
 def test_nothing_is_taken_for_absent_that_could_not_be_asked_for(path: Path) -> None:
