@@ -166,7 +166,7 @@ def trace_and_item(first: str | None, second: str | None, run: Run) -> tuple[str
         return given_or_newest(first, run), second
     if first is None or first == "-" or first.startswith("@") or _is_trace(first):
         raise UsageError(
-            "no-item", "no item is named" if first is None else f"only {first!r}: an item is missing",
+            "no-item", "no item is named" if first is None else f"{first!r} is a trace: no item is named",
             hint="name it by its id, title, source, or a piece of its text",
         )  # fmt: skip
     return newest_here(run), first

@@ -62,7 +62,7 @@ OPTIONS = {
     "unknown option": ("replay RUN --colour always", "--help"),
     "unknown command": ("replay-all RUN", "--help"),
     "no trace": ("validate", "--help"),
-    "no item": ("log RUN", "an item is missing"),
+    "no item": ("log RUN", "no item is named"),
     "too many": ("replay RUN RUN", "--help"),
     "JSON and a trace on one stream": ("import RUN --json", "-o"),
 }

@@ -242,7 +242,7 @@ def test_a_trace_alone_is_no_item(machine: Machine, capsys: Out) -> None:
     path = machine.claude("newest", machine.project, 200)
     for command in ("log", "why"):
         assert run([command, str(path)]) == 2
-        assert "an item is missing" in capsys.readouterr().err
+        assert "no item is named" in capsys.readouterr().err
 
 
 def test_without_a_terminal_and_without_a_word_there_is_the_help(capsys: Out) -> None:
