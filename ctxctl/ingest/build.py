@@ -142,6 +142,8 @@ class Maker:
         self._prefix = prefix
         self.count = 0
         """Events made so far."""
+        self._names_sessions = False
+        """Some event so far names its session."""
         self.work = 0
         """Placements looked at so far because a record asked for a window that is not the one before it."""
 
@@ -184,6 +186,10 @@ class Maker:
         }
         if session is not None:
             made["session_id"] = session
+            self._names_sessions = True
+        elif self._names_sessions:
+            # Without an id the event would be of the session that was named last.
+            made["session_id"] = vocab.UNNAMED_SESSION
         if thread is not None:
             made["thread_id"] = thread
         if turn is not None:

@@ -200,7 +200,7 @@ class Meter:
             level = Level.NOT_RECORDED
         standing = fact in _STANDING
         if standing:
-            thread = (event.get("session_id"), event.get("thread_id"))
+            thread = (event.get("session_id") or None, event.get("thread_id"))
             self._standing.setdefault(thread, {})[fact] = level
         self._count(
             Meter._of_item, None if standing else fact, level, marks.get("identity") == "derived",
@@ -269,7 +269,7 @@ class Meter:
         marks = _marks(data)
         lacks = marks.get("lacks")
         lacking = [fact for fact in self._of_the_format if fact in lacks] if isinstance(lacks, list) else ()
-        known = self._standing.get((event.get("session_id"), event.get("thread_id")), {})
+        known = self._standing.get((event.get("session_id") or None, event.get("thread_id")), {})
         self._count(
             Meter._of_injection, _level(marks), *_told_place(event), marks.get("turn") == "derived",
             tuple(lacking), *(known.get(fact, Level.NOT_RECORDED) for fact in _STANDING),
@@ -498,7 +498,7 @@ class UnchangedWindows:
         if kind == vocab.ITEM_ADDED:
             self._item(data)
         elif kind == vocab.ASSEMBLY_CREATED and data.get("target", vocab.MODEL) == vocab.MODEL:
-            self._assembly(f"{event.get('session_id')}/{event.get('thread_id')}", data)
+            self._assembly(f"{event.get('session_id') or None}/{event.get('thread_id')}", data)
 
     def _item(self, data: Json) -> None:
         what = data.get("context_kind")

@@ -109,6 +109,8 @@ def told_apart(event: dict[str, Any], session: str, number: int) -> dict[str, An
     """An event of one of several captures, with an id of its own, and with a session where its runtime knows
     none."""
     event = {"session_id": session, **event}
+    if event["session_id"] == vocab.UNNAMED_SESSION:
+        event["session_id"] = session
     if "event_id" in event:
         event["event_id"] = f"{number}:{event['event_id']}"
     return event

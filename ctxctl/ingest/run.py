@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from typing import Any, Final
 
 from ctxctl.ingest import understood
@@ -15,8 +14,6 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
 _NOWHERE = Line(0, 0, b"")
-UNNAMED: Final = "unnamed"
-"""The session of records that name none, once a capture has named one."""
 _LOST = ("unknown-record", "not-a-record")
 """Problems of a record that is left out whole, so that its bytes are not understood."""
 
@@ -56,36 +53,11 @@ class Run:
         self.make = Maker(name, f"{prefix or name}-")
         self.line = _NOWHERE
         """The line that is being read."""
-        self._present_session: str | None = None
-        self._met_sessions: set[str] = set()
-        """The sessions so far."""
-        self._open_unnamed: str | None = None
-        """The session of records without one, as long as it has not ended."""
+        self.session: str | None = None
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
         self.understood = understood.account_of(report)
         """The account of what was not understood of the capture."""
-
-    @property
-    def session(self) -> str | None:
-        """The session that is being read; None where the capture has named none so far.
-
-        Set to None after a session was named, it is `UNNAMED`: without an id, events would be those of the
-        session that was named last (docs/format.md), to which these records do not say that they belong.
-        """
-        return self._present_session
-
-    @session.setter
-    def session(self, name: str | None) -> None:
-        if name is None and self._met_sessions:
-            name = self._open_unnamed = self._open_unnamed or self._unnamed_session()
-        if name is not None:
-            self._met_sessions.add(name)
-        self._present_session = name
-
-    def _unnamed_session(self) -> str:
-        names = (UNNAMED if n == 1 else f"{UNNAMED}~{n}" for n in count(1))
-        return next(name for name in names if name not in self._met_sessions)
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:
         """Report something wrong at the line that is being read."""
@@ -176,8 +148,6 @@ class Run:
             self.threads.pop(key).finish()
         if own:
             self.emit(vocab.SESSION_ENDED, {})
-        if self._present_session == self._open_unnamed:
-            self._open_unnamed = None
         yield from self.drain()
 
     def finish(self) -> Iterator[Json]:

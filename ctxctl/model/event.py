@@ -34,3 +34,7 @@ class Event(msgspec.Struct, gc=False, eq=False):
     task_id: str | None = None
     run_id: str | None = None
     attempt_id: str | None = None
+
+    def may_be_of(self, session: str | None) -> bool:
+        """Whether it names a session (None: the unnamed one), or none and so may be of any."""
+        return self.session_id is None or (self.session_id or None) == session

@@ -16,6 +16,9 @@ SCHEMA_VERSION: Final = "0.1.1"
 """Agent Context draft that the writer follows."""
 
 MAIN_THREAD: Final = "main"
+UNNAMED_SESSION: Final = ""
+"""The `session_id` of a line that is of no named session, where others are; without one it is of its
+thread's."""
 MODEL: Final = "model"
 OPENAI_CHAT: Final = "openai-chat"
 """OpenAI's Chat Completions API: the size of a request follows from what is in it."""

@@ -249,7 +249,9 @@ def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tupl
             if core.redactor is not None:
                 found = stubs_in(content.raw)
                 found.counted = found.count if counted else 0
-        where = Place(*(event.get(name) for name in ("session_id", "thread_id", "turn_id", "step_id")))
+        where = Place(
+            *(event.get(name) or None for name in ("session_id", "thread_id", "turn_id", "step_id"))
+        )
         made.append(core.entry(event["event_type"], record, where, content=content, found=found))
     return tuple(made)
 

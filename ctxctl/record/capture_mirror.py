@@ -225,7 +225,7 @@ class CaptureMirror:
         """Return the event with an id and a session that no other capture has."""
         tag = self._tag
         session = event.get("session_id")
-        session = session if isinstance(session, str) else self._session
+        session = session if isinstance(session, str) and session else self._session
         if self._known.owners.setdefault(session, tag) != tag:
             session = f"{session}~{tag[1:5]}{tag[1 + 2 * _TAG :]}"
         return {**event, "session_id": session, "event_id": f"{tag}:{event.get('event_id')}"}

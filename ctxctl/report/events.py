@@ -242,7 +242,7 @@ class Blocks:
         return next((blocks for key, blocks in reversed(self._known.items()) if key[2] == name), None)
 
     def _key(self, event: Event, name: str) -> Key:
-        return event.session_id, event.thread_id, name
+        return event.session_id or None, event.thread_id, name
 
     def _keep(self, key: Key, blocks: list[Any]) -> None:
         before = self._known.pop(key, None)

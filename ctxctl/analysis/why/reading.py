@@ -110,9 +110,10 @@ class StepReader:
 
 def _is_of(event: Event, span: Span) -> bool:
     """Whether an event is of a span's thread; one that names none is, as of the thread spoken of last."""
-    session = event.session_id in (None, span.session)
     thread = event.thread_id if event.thread_id is not None else vocab.MAIN_THREAD
-    return session and thread == span.thread and event.event_type not in vocab.ABOUT_THE_TRACE
+    if event.event_type in vocab.ABOUT_THE_TRACE or thread != span.thread:
+        return False
+    return event.may_be_of(span.session)
 
 
 def _seal(events: list[Event], target: str) -> int:

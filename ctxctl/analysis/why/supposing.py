@@ -153,7 +153,7 @@ class _RoomSearch:
     def _probes(self, start: int, line: int, stop: int) -> Probes:
         inspector, why = self._inspector, self._why
         end = stop if stop < inspector.trace.source.size else None
-        events = [e for e in inspector.trace.events(start, line, end) if e.session_id in (None, why.session)]
+        events = [e for e in inspector.trace.events(start, line, end) if e.may_be_of(why.session)]
         sought = Sought(why.item, ThreadKey(why.session, why.thread), why.turn, why.step)
         return Probes(inspector.rules(), events, sought, self._told)
 

@@ -217,6 +217,8 @@ class StepTracker:
         if session is None:
             last = self._last_session
             session = last if name is None else self._session_of.get(name, last)
+        elif session == vocab.UNNAMED_SESSION:
+            session = None
         still = self._open.get(session, {})
         if name is None:
             found = [still[number] for number in sorted(still)]
@@ -264,23 +266,25 @@ class StepTracker:
             return cursor.stays
         return self._move(cursor, event)
 
-    def _cursor(self, session: str | None, thread: str | None) -> Cursor:
-        known = self._memo.get((session, thread))
-        if known is not None and session is not None:
-            self._last_session = session
-            self._session_of[known.key.thread] = session
+    def _cursor(self, named: str | None, thread: str | None) -> Cursor:
+        """The cursor of a thread, of the session that a line names, or of the thread's last one."""
+        known = self._memo.get((named, thread))
+        if known is not None and named is not None:
+            self._session_of[known.key.thread] = self._last_session = known.key.session
             return known
         name = thread if thread is not None else vocab.MAIN_THREAD
-        if session is None:
+        if named is None:
             session = self._session_of.get(name, self._last_session)
+        else:
+            session = named if named != vocab.UNNAMED_SESSION else None
         self._session_of[name] = self._last_session = session
         key = ThreadKey(session, name)
         cursor = self.cursors.get(key)
         if cursor is None:
             cursor = self.cursors[key] = Cursor(key, len(self.cursors))
             self._open.setdefault(session, {})[cursor.number] = cursor
-        if session is not None:
-            self._memo[session, thread] = cursor
+        if named is not None:
+            self._memo[named, thread] = cursor
         return cursor
 
     def _move(self, cursor: Cursor, event: Event) -> EventPlace:

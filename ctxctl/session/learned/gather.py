@@ -95,7 +95,7 @@ def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
             marks = marks_of(data)
             if marks.get("mode", "window") != "window":
                 continue
-            key = (string(event.get("session_id")), string(event.get("thread_id")))
+            key = (string(event.get("session_id")) or None, string(event.get("thread_id")))
             kind = kinds.setdefault(key, thread_kind(key[1], marks))
             blocks = _spliced(data, marks, windows)
             if blocks is None:

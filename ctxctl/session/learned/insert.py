@@ -64,7 +64,7 @@ class LearnedInserter:
         for event in events:
             data = event.get("data")
             if isinstance(data, dict):
-                key = (event.get("session_id"), event.get("thread_id"))
+                key = (event.get("session_id") or None, event.get("thread_id"))
                 if event.get("event_type") in (vocab.ITEM_ADDED, vocab.ITEM_UPDATED):
                     if key not in self._heads:
                         self._items.setdefault(key, ItemStream()).take(data)

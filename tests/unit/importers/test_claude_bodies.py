@@ -193,7 +193,7 @@ def test_bodies_of_no_session_are_not_those_of_the_session_before(tmp_path: Path
     sent = [e["session_id"] for e in found if e["event_type"] == "context.injection.applied"]
     assert len(sent) == 6
     assert len(set(sent)) == 2
-    assert sent[-1] == "unnamed"
+    assert sent[-1] == ""
     assert not seen(made)[1]
 
 

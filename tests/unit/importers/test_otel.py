@@ -45,7 +45,7 @@ def test_a_call_that_names_no_session_is_of_the_only_one_of_its_trace() -> None:
     assert {session for session, *_ in requests(read(told))} == {"conv-7"}
     for one in spans[1:]:
         one["traceId"] = "f" * 32
-    assert {session for session, *_ in requests(read(told))} == {"conv-7", "unnamed"}, "of another trace"
+    assert {session for session, *_ in requests(read(told))} == {"conv-7", ""}, "of another trace"
 
 
 def test_only_calls_are_billed_and_not_the_sums_of_agents() -> None:

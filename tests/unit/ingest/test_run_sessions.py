@@ -42,39 +42,30 @@ def test_a_session_is_closed_told_to_be_over_and_forgotten() -> None:
     assert list(run.end_session()) == []
 
 
-def _say(run: Run, text: str) -> None:
-    window = run.thread()
-    window.append(Part("user_message", text, "user"))
-    window.request()
-
-
-def test_records_without_a_session_after_a_named_one_are_a_session_of_their_own(tmp_path: Path) -> None:
+def test_records_without_a_session_after_a_named_one_are_of_the_session_without_a_name(
+    tmp_path: Path,
+) -> None:
     run = Run("test", lambda problem: None)
-    told = list(run.drain())
+    windows = {}
     for number, run.session in enumerate([None, "A", None, "A", None]):
-        _say(run, f"{number}")
+        window = windows[run.session] = run.thread()
+        window.append(Part("user_message", f"{number}", "user"))
+        window.request()
+    told = [*run.end_session()]
+    assert ends(told) == [""]
+    run.session = "A"
+    windows["A"].append(Part("assistant_message", "to A", "assistant"))
     told += run.end_session()
-    run.session = None
-    _say(run, "later")
-    told += run.finish()
     texts = [(e.get("session_id"), e["data"]["content"]) for e in told if ".item.added" in e["event_type"]]
-    assert texts == [
-        (None, "0"), ("A", "1"), ("unnamed", "2"), ("A", "3"), ("unnamed", "4"), ("unnamed~2", "later"),
-    ]  # fmt: skip
+    assert texts == [(None, "0"), ("A", "1"), ("", "2"), ("A", "3"), ("", "4"), ("A", "to A")]
     path = tmp_path / "made.jsonl"
     path.write_text("".join(json.dumps(event) + "\n" for event in told))
     with Inspector.open(path) as inspector:
         steps = [r for r in inspector.replay() if isinstance(r, Step)]
         assert not inspector.problems
-    assert {step.session: step.step for step in steps} == {None: 1, "A": 2, "unnamed": 2, "unnamed~2": 1}
-
-
-def test_a_session_may_be_called_as_those_without_a_name_are() -> None:
-    run = Run("test", lambda problem: None)
-    found = []
-    for run.session in ("unnamed", None, "unnamed", None):
-        found.append(run.session)
-    assert found == ["unnamed", "unnamed~2", "unnamed", "unnamed~2"]
+        frames = {(step.session, step.step): inspector.frame(n) for n, step in enumerate(steps)}
+    items = {at: sum(p.kind == "user_message" for p in frame.placements) for at, frame in frames.items()}
+    assert items == {(None, 1): 1, ("A", 1): 1, (None, 2): 2, ("A", 2): 2, (None, 3): 3}
 
 
 class _Sessions:
