@@ -108,7 +108,7 @@ def visible(s: str, *, newline: bool = False) -> str:
     emoji sequence.  With `newline`, line feeds stay and tabs are expanded to stops of `TAB` cells; without,
     both are pictures and the result is one line.  The result can always be encoded as UTF-8.
     """
-    if s.isascii() and s.isprintable():
+    if s.isascii() and (s.isprintable() or (newline and s.replace("\n", "").isprintable())):
         return s
     joined = _ZWJ in s or _VS16 in s
     if newline:

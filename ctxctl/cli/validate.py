@@ -107,13 +107,15 @@ def _line_faults(inspector: Inspector) -> Iterator[Problem]:
     import json
 
     from ctxctl.model.problem import Problem
+    from ctxctl.trace.around_content import parsed_around_content
     from ctxctl.trace.governance import declarations
     from ctxctl.trace.validate import validate_event
 
     trace = inspector.trace
     for event in trace.events():
+        line = trace.line(event.offset, event.length)
         try:
-            value = json.loads(trace.line(event.offset, event.length).decode("utf-8", "replace"))
+            value = parsed_around_content(line) or json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             continue  # repaired and reported by the reader
         if isinstance(value, dict):

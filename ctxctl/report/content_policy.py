@@ -6,8 +6,11 @@ import json
 import re
 from typing import Any, Final
 
+import orjson
+
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
+from ctxctl.model.records import Item
 from ctxctl.session.redaction import Redactor
 from ctxctl.trace.contents import Contents, canonical
 
@@ -30,6 +33,13 @@ class ContentPolicy:
         self._contents = contents
         self._redactor = redactor
         self._cite = cite
+
+    def passes_on(self, event: Event) -> bool:
+        """Whether an item's content is exported as it stands in the trace, and not looked at."""
+        record = event.record
+        if not isinstance(record, Item) or self._cite or self._redactor:
+            return False
+        return list(record.visibility) != [_EVIDENCE]
 
     def applied(self, event: Event, line: Json, *, whole: bool = False) -> Json:
         """The event with its contents settled; `whole`: refs to contents of the trace are written out."""
@@ -59,7 +69,7 @@ class ContentPolicy:
             if found is not None:
                 text = self._contents.text(found)
                 content = json.loads(text) if found.form == "json" else text
-        if content is None:
+        if content is None or isinstance(content, orjson.Fragment):
             return holder
         text = content if isinstance(content, str) else canonical(content)
         if self._redactor.holds(text):

@@ -22,7 +22,9 @@ from ctxctl.model.records import Assembly
 from ctxctl.plugins.agent_context import conform, records
 from ctxctl.report.content_policy import ContentPolicy
 from ctxctl.session import Inspector
+from ctxctl.trace.around_content import parsed_around_content
 from ctxctl.trace.decode import parse_line
+from ctxctl.trace.migrate import upgrade_event
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 from ctxctl.trace.writer import TraceWriter
 
@@ -66,7 +68,7 @@ def strict_lines(
     `cite`: contents are named by their digest instead of being copied.
     """
     writer = _Strict(inspector, cite=cite)
-    for event, line in _lines(inspector, progress):
+    for event, line in _lines(inspector, progress, writer.passes_on):
         made = writer.event(event, line)
         faults = validate_event(made)
         if faults:
@@ -83,19 +85,26 @@ def native_lines(
     policy = ContentPolicy(inspector.trace.contents, inspector.redactor, cite=cite)
     buffer = BytesIO()
     writer = TraceWriter(cast("IO[bytes]", buffer), source="ctxctl", report=report)
-    for event, line in _lines(inspector, progress):
+    for event, line in _lines(inspector, progress, policy.passes_on):
         writer.write(policy.applied(event, line))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
 
 
-def _lines(inspector: Inspector, progress: Callable[[float], None]) -> Iterator[tuple[Event, Json]]:
-    """Every line as it stands in the trace, redacted or not: what is written of it is settled later."""
+def _lines(
+    inspector: Inspector, progress: Callable[[float], None], passes_on: Callable[[Event], bool]
+) -> Iterator[tuple[Event, Json]]:
+    """Every line as it stands in the trace, redacted or not: what is written of it is settled later.
+
+    A large content of what `passes_on` says yes to is not parsed (`trace.around_content`).
+    """
     trace = inspector.trace
     size = max(1, trace.source.size)
     for count, event in enumerate(trace.events()):
-        line = parse_line(trace.line(event.offset, event.length))
+        raw = trace.line(event.offset, event.length)
+        line = parsed_around_content(raw) if passes_on(event) else None
+        line = parse_line(raw) if line is None else upgrade_event(line)
         if line is not None:
             yield event, line
         if not count & 255:
@@ -109,6 +118,10 @@ class _Strict:
         self._policy = ContentPolicy(inspector.trace.contents, inspector.redactor, cite=cite)
         self._blocks = Blocks()
         self._time = vocab.NO_TIME
+
+    def passes_on(self, event: Event) -> bool:
+        """Whether the event's content is written as it stands in the trace."""
+        return self._policy.passes_on(event)
 
     def event(self, event: Event, line: Json) -> Json:
         """The event as a strict export has it."""

@@ -17,6 +17,9 @@ COMMANDS = {
     "lint": ["lint", "IN"],
     "cost": ["cost", "IN"],
     "why": ["why", "IN", "ITEM"],
+    "blame": ["blame", "IN"],
+    "validate": ["validate", "IN"],
+    "export events": ["export", "IN", "--format", "events", "-o", os.devnull],
     "export html": ["export", "IN", "--format", "html", "-o", os.devnull],
 }
 """By name, what is run: each goes through the whole file in a way of its own."""
