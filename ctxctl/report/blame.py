@@ -96,17 +96,24 @@ def _block_lines(
     """The rows of one block, the joint behind it included; `gap`: the one before is not shown."""
     role = "dim" if block.placement.stale else "warn" if block.twin is not None else None
     end = found.blocks[block.position + 1].start if block.position + 1 < len(found.blocks) else block.end
-    shown = visible(found.text[block.start : end], newline=True)
     begins = gap or not block.start or found.text[block.start - 1] == "\n"
-    lines = shown.split("\n")
-    if len(lines) > 1 and not lines[-1]:
-        lines.pop()
-    rows = ((mark, part) for n, line in enumerate(lines) for mark, part in _parts(line, n, room, begins))
+    lines = enumerate(_lines(found.text, block.start, end))
+    rows = ((mark, part) for n, line in lines for mark, part in _parts(line, n, room, begins))
     blank = " " * gutter.width
     for left, row in zip_longest(gutter.rows(block), rows):
         mark, text = row or (":", "")
         line = f"{paint('hunk', left or blank)} {mark} {paint(role, text) if role else text}"
         yield line.rstrip(" ") if not text else line
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[str]:
+    """The lines of a part of a text, made visible one by one: the text may have millions."""
+    at = start
+    while (stop := text.find("\n", at, end)) >= 0:
+        yield visible(text[at:stop], newline=True)
+        at = stop + 1
+    if at < end or at == start:
+        yield visible(text[at:end], newline=True)
 
 
 def _parts(line: str, n: int, room: int | None, begins: bool) -> Iterator[tuple[str, str]]:
