@@ -21,6 +21,7 @@ from typing import Any, Final
 from ctxctl import linear
 from ctxctl.linear import re2
 from ctxctl.record import spellings
+from ctxctl.record.placeholders import SAID_OF_VALUES, STUB, is_innocent, is_left, is_word
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 
 _DIGEST: Final = 6
@@ -44,17 +45,6 @@ _DEPTH: Final = 3
 """Levels of base64 in base64 that are looked through."""
 _MEMORY: Final = 32 << 20
 _FOLD: Final = str.maketrans("", "", "-_. ")
-_PLAIN: Final = re2.compile(
-    rb"[A-Za-z][a-z]+(?:[A-Z][a-z]+){0,5}\d{0,2}|[A-Z]+\d{0,2}|\d{1,12}(?:\.\d+)*|[*.xX-]+"
-    rb"|[A-Za-z]+\d{0,2}(?:[-_. /][A-Za-z]+\d{0,2})+"
-)
-"""Words, names as programs spell them, and numbers."""
-_PLACEHOLDER: Final = re2.compile(
-    rb"(?i)^(?:\$|%|\{|<|process\.|os\.|env\.|self\.|this\.|config\.|settings\.|args\.|options\.|params\.|req\.|request\."
-    rb"|ctx\.|context\.|str\b|int\b|bool\b|string\b|getenv)|\$\{|\{\{|xxxx|\*\*\*|example|placeholder|changeme"
-    rb"|your[-_ ]|my[-_]|dummy|redacted|insert|replace|::|\?\.|\.\.\.|\(\)|1234567"
-)
-_STUB: Final = b"[redacted "
 _A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
 
 
@@ -193,7 +183,7 @@ class SecretRedactor:
         """Replace a key of a known form that a text ends within, where enough of it is there to tell."""
         end = data[-_HALF:]
         for match in self._half.finditer(end):
-            if _is_word(match[2]) or not _is_random(match[2]):
+            if is_word(match[2]) or not _is_random(match[2]):
                 continue
             stub = self.stub(self._kind_of(match[1]), match[1], found).encode()
             before = len(data) - len(end)
@@ -226,11 +216,11 @@ class SecretRedactor:
                 start, end = match.span(1)
                 if start >= seam:
                     break
-                if end <= seam or _STUB in match[1] or (rule.weak and _is_left(rule.weak, match[1])):
+                if end <= seam or STUB in match[1] or (rule.weak and is_left(rule.weak, match[1])):
                     continue
                 # A key that was whole by itself, and behind it the first word of another text.
                 whole = rule.pattern.search(before[start:])
-                if (whole is None or not _is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(
+                if (whole is None or not is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(
                     head, end - seam
                 ):
                     return start, end - seam, rule.kind
@@ -356,14 +346,14 @@ class SecretRedactor:
         if key not in FIELDS and not key.endswith(SUFFIXES):
             return False
         password = "pass" in key or key == "pwd"
-        if password and value.lower().encode("utf-8", "replace") in _SAID_OF_VALUES:
+        if password and value.lower().encode("utf-8", "replace") in SAID_OF_VALUES:
             return False
-        return bool(value) and not _innocent(value.encode("utf-8", "replace"), words=not password)
+        return bool(value) and not is_innocent(value.encode("utf-8", "replace"), words=not password)
 
     def _leaves(self, value: Any, kind: str, found: FoundSecrets) -> Any:
         if isinstance(value, str):
             data = value.encode("utf-8", "replace")
-            return value if not value or data.startswith(_STUB) else self.stub(kind, data, found)
+            return value if not value or data.startswith(STUB) else self.stub(kind, data, found)
         if isinstance(value, dict):
             return {name: self._leaves(inner, kind, found) for name, inner in value.items()}
         if isinstance(value, list):
@@ -423,9 +413,9 @@ def _spans(rule: _Compiled, data: bytes) -> Iterator[tuple[int, int]]:
         if start < last or end <= start:
             continue
         secret = data[start:end]
-        if _STUB in secret or data[max(0, start - len(_STUB)) : start].endswith(_STUB):
+        if STUB in secret or data[max(0, start - len(STUB)) : start].endswith(STUB):
             continue
-        if rule.weak and _is_left(rule.weak, secret):
+        if rule.weak and is_left(rule.weak, secret):
             continue
         yield start, end
         last = end
@@ -439,11 +429,6 @@ def _with_stubs(data: bytes, stubs: Iterable[tuple[int, int, str | bytes]]) -> b
         pieces += data[last:start], stub.encode() if isinstance(stub, str) else stub
         last = end
     return b"".join([*pieces, data[last:]])
-
-
-def _is_word(data: bytes) -> bool:
-    """Whether what could be a part of a key is words or a number."""
-    return _PLAIN.fullmatch(data) is not None
 
 
 def _is_random(half: bytes) -> bool:
@@ -490,7 +475,7 @@ _HINTS: Final = (
 def stubs_in(data: bytes) -> FoundSecrets:
     """Count the stubs in a text, as secrets that are counted already."""
     found = FoundSecrets()
-    if _STUB in data:
+    if STUB in data:
         for match in _A_STUB.finditer(data):
             found.add(match.group(1).decode(), int(match.group(2)))
     found.counted = found.count
@@ -511,63 +496,6 @@ def _name_pattern(names: Iterable[str]) -> str:
 def _is_schema(value: Any) -> bool:
     """Whether a field's value is its schema, as in the parameters of a tool."""
     return isinstance(value, dict) and ("type" in value or "$ref" in value or "anyOf" in value)
-
-
-def _innocent(secret: bytes, *, words: bool) -> bool:
-    """Whether a text in a secret's place is a placeholder or, with `words`, a word or a number."""
-    if secret.startswith(_STUB) or _PLACEHOLDER.search(secret) is not None:
-        return True
-    if not words:
-        lower = secret.lower()
-        return b"password" in lower or lower in _SAID_OF_PASSWORDS
-    return _PLAIN.fullmatch(secret) is not None
-
-
-def _is_left(weak: int, value: bytes) -> bool:
-    """Whether a rule of this weakness (`Rule.weak`) leaves a text in a secret's place as it is."""
-    if weak < 3:
-        return _innocent(value, words=weak > 1)
-    if value.startswith(_STUB) or _REFERENCE.search(value) is not None:
-        return True
-    if value.strip(b",.:").lower() in _SAID_OF_VALUES or _TYPE.fullmatch(value) is not None:
-        return True
-    if weak == 3:
-        return _NUMBER.fullmatch(value) is not None
-    return (_WORD if weak > 4 else _NAME).fullmatch(value) is not None
-
-
-_REFERENCE: Final = re2.compile(
-    rb"(?i)^(?:\$|%[a-z(]|\{\{|<|process\.|os\.|env\.|self\.|this\.|config\.|settings\.|args\.|options\.|req\.|request\."
-    rb"|ctx\.|secrets?\.|vars?\.|vault:|arn:|projects/|op://|ref\+|file:|/run/secrets/)|\$\{|\{\{|\$\(|xxxx|\*\*\*|\(\)"
-    rb"|\.\.\.|^(?:your|my|the|some)[-_ ][a-z_-]*(?:password|passwd|secret|token|key)(?:[-_]here)?$|^x+$|[[<>]redacted|^\[redacted"
-)
-"""Values that refer to a secret or stand for one."""
-_TYPE: Final = re2.compile(
-    rb"(?:Optional|Union|List|Field|Secret|Annotated|Mapped|Column|Literal|None|Any)\b.*|[a-z]+(?:\.[A-Za-z_]+)+"
-)
-_NUMBER: Final = re2.compile(rb"[0-9]{1,4}|true|false|True|False")
-_NAME: Final = re2.compile(
-    rb"[A-Z][A-Za-z]*[a-z][A-Za-z]*|[a-z]+[A-Z][A-Za-z]*|[A-Za-z_]+_[A-Za-z_]*|_[a-z]+"
-)
-"""What programs call things: `SecretStr`, `userInput`, `new_password`."""
-_WORD: Final = re2.compile(
-    rb"[A-Za-z_]+(?:[-.][A-Za-z_]+)*|(?:password|passwd|pass|pwd|pw|secret|token|value|arg|var)[0-9]+"
-    rb"|[0-9]{1,4}|.*(?:==|!=|\+=).*"
-)
-_SAID_OF_VALUES: Final = frozenset(
-    b"""none null nil true false yes no on off str string int integer bool boolean bytes byte float number any
-    object unknown undefined text varchar char blob password passwd passphrase passcode pwd secret token hidden
-    required optional missing invalid incorrect correct wrong failed failure expired disabled enabled empty unset
-    set changed changeme change_me placeholder example redacted masked default field input prompt value data user
-    username email name type token key auth basic bearer plain plaintext hash hashed encrypted md5 sha1 sha256
-    sha512 bcrypt scrypt argon2 argon2id utf8 utf-8 base64 int32 int64 float64 todo tbd n/a not your the this that
-    and with for from must should will can cannot is are was were has have when where which what how why dummy
-    insert replace replace_me replaceme test testing here same see""".split()
-)
-"""Words that describe a value and are none."""
-_SAID_OF_PASSWORDS: Final = frozenset(
-    (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
-)
 
 
 def text_redactor(key: bytes) -> Callable[[str], str]:
