@@ -66,7 +66,9 @@ _SAID_OF_PASSWORDS: Final = frozenset(
     (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
 )
 _A_PASSWORD: Final = re2.compile(rb"(?i)[a-z_-]*password[a-z_-]*")
-_PROSE: Final = re.compile(rb"[A-Za-z'\x80-\xff-]+[.,:;!?)]*|\(?[A-Za-z'-]+[.,:;!?)]*|[0-9]{1,3}[.,:;!?)]*|[-/&+]|%[sd]|\{\w*\}")
+_PROSE: Final = re.compile(
+    rb"[A-Za-z'\x80-\xff-]+[.,:;!?)]*|\(?[A-Za-z'-]+[.,:;!?)]*|[0-9]{1,3}[.,:;!?)]*|[-/&+]|%[sd]|\{\w*\}"
+)
 """A word of a sentence."""
 
 

@@ -21,13 +21,14 @@ from typing import Any, Final
 from ctxctl import linear
 from ctxctl.linear import re2
 from ctxctl.record import spellings
-from ctxctl.record.placeholders import SAID_OF_VALUES, STUB, is_innocent, is_left, is_word
+from ctxctl.record.placeholders import STUB, is_left, is_word
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
+from ctxctl.record.secret_names import flag_of, folded, header_name, hides, is_schema, named_beside
 
 _DIGEST: Final = 6
 _HALF: Final = 256
 """Bytes at the end of a text in which half a key is looked for."""
-_LEAD: Final = r"(?:\b|\\[nrt]|%[0-9A-Fa-f]{2})"
+_LEAD: Final = r"(?:\b|\\[nrtbf]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\[[0-9;:]{0,16}[mK])"
 """What stands in front of a key: in JSON or a URL inside of a text, the end of an escape."""
 _LED: Final = re.compile(r"\A((?:\(\?i\))?)\\b")
 _BODY: Final = re.compile(r"\[[^\]]*\]\{")
@@ -44,7 +45,6 @@ _PARTS: Final = re2.compile(rb"[-_.=~]")
 _DEPTH: Final = 3
 """Levels of base64 in base64 that are looked through."""
 _MEMORY: Final = 32 << 20
-_FOLD: Final = str.maketrans("", "", "-_. ")
 _A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
 
 
@@ -98,7 +98,11 @@ class SecretRedactor:
             literals, hints, [rule.pattern for rule in rules if not rule.literals], options
         )
         ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
-        named = f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
+        more = r"(?:s|[-_. ]?confirm(?:ation)?)?[-_. ]?[0-9]{0,3}[ :*]{0,2}"
+        named = (
+            f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends}){more}"(?::["[{{]|,"))'
+            r'|(?i:(?:passw(?:or)?d|passphrase|passcode|pwd)[0-9]{0,3}":[0-9])'
+        )
         self._named = linear.finder(re2.compile(named.encode(), options))
         self._spelled = linear.finder(
             re2.compile(f"{spellings.ESCAPED}|{spellings.BASE64}".encode(), options)
@@ -322,33 +326,39 @@ class SecretRedactor:
         if isinstance(value, dict):
             return {self.text(k, found): self._field(k, v, value, found, depth) for k, v in value.items()}
         if isinstance(value, list):
-            if len(value) == 2 and isinstance(value[0], str) and folded(value[0]) in self._never:
-                return [value[0], self._leaves(value[1], "header", found)]
-            return [self._walk(one, found, depth + 1) for one in value]
+            return self._list(value, found, depth)
         return value
+
+    def _list(self, value: list[Any], found: FoundSecrets, depth: int) -> list[Any]:
+        """Return a list: a pair of a name and its value, the arguments of a command, or anything."""
+        if len(value) == 2 and isinstance(value[0], str):
+            name = folded(value[0])
+            if name in self._never or hides(name, value[1]):
+                return [value[0], self._leaves(value[1], "header", found)]
+        made, flag = [], ""
+        for one in value:
+            secret = bool(flag) and isinstance(one, str) and hides(flag, one)
+            made.append(self._leaves(one, "secret", found) if secret else self._walk(one, found, depth + 1))
+            flag = flag_of(one)
+        return made
 
     def _field(self, name: str, value: Any, holder: dict[str, Any], found: FoundSecrets, depth: int) -> Any:
         """Return a field's value: replaced under some names, and under others if it is a text."""
-        key = folded(name)
-        if key in self._never and not _is_schema(value):
+        key = header_name(name)
+        if key in self._never and not is_schema(value):
             return self._leaves(value, "header", found)
-        if isinstance(value, str) and self._hides(key, value):
+        if hides(key, value):
             return self._leaves(value, "secret", found)
-        if key == "value" and isinstance(value, str):
-            # {"name": "Authorization", "value": ...}: how HAR and others write headers.
-            named = next((holder[n] for n in ("name", "key", "header") if isinstance(holder.get(n), str)), "")
-            if folded(named) in self._never or self._hides(folded(named), value):
+        if isinstance(value, list) and any(isinstance(one, str) and hides(key, one) for one in value):
+            return [self._leaves(one, "secret", found) if hides(key, one) else one for one in value]
+        beside = named_beside(name, holder)
+        if beside:  # how HAR, OpenTelemetry and others write headers and variables
+            named, held = header_name(beside), _inner(value)
+            if named in self._never or hides(named, held):
                 return self._leaves(value, "header", found)
+        elif isinstance(value, dict) and not is_schema(value) and hides(key, _inner(value)):
+            return self._leaves(value, "secret", found)
         return self._walk(value, found, depth + 1)
-
-    def _hides(self, key: str, value: str) -> bool:
-        """Whether a text is a secret because of the name of its field."""
-        if key not in FIELDS and not key.endswith(SUFFIXES):
-            return False
-        password = "pass" in key or key == "pwd"
-        if password and value.lower().encode("utf-8", "replace") in SAID_OF_VALUES:
-            return False
-        return bool(value) and not is_innocent(value.encode("utf-8", "replace"), words=not password)
 
     def _leaves(self, value: Any, kind: str, found: FoundSecrets) -> Any:
         if isinstance(value, str):
@@ -413,7 +423,7 @@ def _spans(rule: _Compiled, data: bytes) -> Iterator[tuple[int, int]]:
         if start < last or end <= start:
             continue
         secret = data[start:end]
-        if STUB in secret or data[max(0, start - len(STUB)) : start].endswith(STUB):
+        if STUB[:-1] in secret or data[max(0, start - len(STUB)) : start].endswith(STUB):
             continue
         if rule.weak and is_left(rule.weak, secret):
             continue
@@ -464,11 +474,11 @@ _HINTS: Final = (
     r"gl[a-z]{2,5}-[a-z0-9_-]{6}", r"do[opr]_v1_", r"sk[0-9a-f]{32}", r"fig[dour]h?_", r"\bpat[a-z0-9]{14}\.",
     r"pat-[a-z]{2}\d", r"ez[at]k[a-z0-9]{8}", r"shp[a-z]{2,3}_", r"\b[mno][a-z0-9_-]{23,27}\.[a-z0-9_-]{6}\.",
     r"[?&;][a-z_-]{3,32}=[^&\s]{8}", r"[0-9a-f]{32}-us\d", r"\bcio[a-z0-9]{32}",
-    r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r"://[^\s/@]{0,200}@",
+    r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r":(?:\\?/){2}[^\s/@]{0,400}[^\s/]*@",
     r"\ba3-[a-z0-9]{6}-[a-z0-9]{5}", r"\b[ps]at\.[a-z0-9_-]{22}\.", r"\bapi-[a-z0-9]{26}", r"\bs\.[a-z0-9]{24}", r"\bv1\.0-[0-9a-f]{24}-",
     r"\bmachine\s+\S{1,200}\s+login\s", r"\b(?:sdk|mob)-[0-9a-f]{8}-", r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
     r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,8}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
-    r"(?::=|=>|[:=,])\s{0,8}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]{3}",
+    r"\*{0,2}(?::=|=>|[:=,])\*{0,2}(?:\s|\\t){0,8}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]",
 )  # fmt: skip
 
 
@@ -482,20 +492,17 @@ def stubs_in(data: bytes) -> FoundSecrets:
     return found
 
 
-def folded(name: str) -> str:
-    """Return the name of a field or header in lower case, without separators."""
-    return name.translate(_FOLD).lower()
-
-
 def _name_pattern(names: Iterable[str]) -> str:
     """Return a pattern for any of these names as a string in JSON, with any separators in it."""
     spelled = "|".join("[-_. ]?".join(re2.escape(c) for c in name) for name in sorted(names))
-    return f'(?i:"(?:{spelled})")'
+    return f'(?i:"(?:[a-z.]{{0,24}}headers?[.])?(?:{spelled})")'
 
 
-def _is_schema(value: Any) -> bool:
-    """Whether a field's value is its schema, as in the parameters of a tool."""
-    return isinstance(value, dict) and ("type" in value or "$ref" in value or "anyOf" in value)
+def _inner(value: Any) -> Any:
+    """The text in `{"stringValue": …}` and its like; any other value as it is."""
+    if isinstance(value, dict) and len(value) == 1:
+        return next(iter(value.values()))
+    return value[0] if isinstance(value, list) and value else value
 
 
 def text_redactor(key: bytes) -> Callable[[str], str]:

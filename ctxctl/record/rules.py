@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 
     For values without quotes.  3: `NAME=value`: references, types and words that describe a value are
     left.  4: `password: value`: names in code as well.  5: `password=value`: all
-    that may be a name in code.
+    that may be a name in code.  6: `password: "several words"`: sentences.
     """
 
 
@@ -40,22 +40,32 @@ _NAME: Final = (
 )
 _LEAD: Final = r"(?i)(?:^|[^a-z0-9])[a-z0-9_.-]{0,60}"
 _KIND: Final = r"(?:[_.-]?(?:key|id|value|hash|base64|b64|prod|dev|test|live|v?\d))?"
+_SAYS: Final = r"[ \t]{0,4}(?::=|=>|:|=)(?:[ \t]|\\t){0,8}"
 _QUOTE: Final = r"""\\{0,3}["'`]"""
+_CLOSED: Final = rf"(?:{_QUOTE}|(?:\.\.\.|…)?(?:\s|\z))"
+"""What ends a value in quotes; where the text was cut off, it has no other quote."""
+_QUOTED_PASS: Final = (
+    r"(?i)(?:(?:^|[^a-z0-9])[a-z0-9_.-]{0,60}(?:password|passwd|passphrase|passcode|pwd)|(?:^|[^a-z0-9])pass)"
+    rf"(?:[_.-]?\d)?[ \t]{{0,4}}(?:\]|\))?(?:{_QUOTE})?{_SAYS}[rbuf]?"
+)
+_QUOTED_NAME: Final = rf"{_LEAD}{_NAME}{_KIND}[ \t]{{0,4}}(?:\]|\))?(?:{_QUOTE})?{_SAYS}(?:[rbuf]|\()?"
 _NAMES: Final = ("pass", "pwd", "secret", "token", "credential", "key")
 _PASS: Final = ("pass", "pwd")
-_ENV_LEAD: Final = r"(?:^|\\[nrt]|[^A-Za-z0-9_$])"
+_COLOUR: Final = r"\[[0-9;:]{0,16}[mK]"
+"""The end of what colours a text in a terminal."""
+_ENV_LEAD: Final = rf"(?:^|\\[nrtbf]|\\u[0-9A-Fa-f]{{4}}|{_COLOUR}|[^A-Za-z0-9_$])"
 """What stands in front of a variable's name; in a text inside JSON, a line ends with `\\n`."""
 _ENV_PASS: Final = r"(?:[A-Z0-9]{0,20}(?:PASSWORD|PASSWD|PASSPHRASE|PASSCODE)|[A-Z0-9]{1,40}_(?:PASS|PWD))"
 _ENV_NAME: Final = (
     r"(?:SECRET|TOKEN|CREDENTIALS?|(?:API|SECRET|PRIVATE|ACCESS|ACCOUNT|SHARED|AUTH|SERVICE|LICENSE|SIGNING"
     r"|ENCRYPTION|MASTER)_?KEY)"
 )
-_ENV_VALUE: Final = r"(?:_?[0-9]|_(?:PROD|DEV|TEST|LIVE|BASE64))?=([^\s\"'`\\;)]{2,400}[^\s\"'`\\;),])"
+_ENV_VALUE: Final = r"(?:_?[0-9]|_(?:PROD|DEV|TEST|LIVE|BASE64))?=([^\s\"'`\\;)]{2,}[^\s\"'`\\;),])"
 _PASS_LEAD: Final = (
-    r"(?i)(?:^|\\[nrt]|[\s,;{&\"'`-])(?:[a-z0-9]{1,40}[_.-]){0,8}(?:password|passwd|passphrase|passcode|pwd)"
-    r"(?:[_.-]?[0-9])?"
+    rf"(?i)(?:^|\\[nrtbf]|\\u[0-9A-F]{{4}}|{_COLOUR}|[\s,;{{&\"'`*-])(?:[a-z0-9]{{1,40}}[_.-]){{0,8}}(?:password|passwd|passphrase|passcode|pwd)"
+    r"(?:[_.-]?[0-9])?\*{0,2}"
 )
-_PASS_VALUE: Final = r"([^\s\"'`\\,;(){}\[\]<>|&=/~.$%*!][^\s\"'`\\,;(){}\[\]<>|]{3,200})"
+_PASS_VALUE: Final = r"([^\s\"'`\\,;(){}\[\]<>|&=/~.][^\s\"'`\\,;(){}\[\]<>|]{3,})"
 _PEM: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?"
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -223,7 +233,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "netrc-password",
         ("machine",),
-        r"\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+([^\s\"'\\]{3,200})",
+        r"\bmachine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+([^\s\"'\\]{3,})",
     ),
     Rule(
         "private-key",
@@ -234,16 +244,24 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "auth-header",
         ("authorization",),
-        r"(?i)authorization\\{0,3}[\"']?\s*(?::|=|,|=>)\s*\[?\s*\\{0,3}[\"']?\s*(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)\s+([^\s\"'\\,;<>{}]{6,})",
+        r"(?i)authorization\\{0,3}[\"']?\s*(?::|=|,|=>)\s*\[?\s*\\{0,3}[\"']?\s*(?:basic|bearer|token|negotiate|api-?key|ssws|splunk|aws4-hmac-sha256)\s+(?:[a-z_]{1,20}=\\?\"?)?([^\s\"'\\,;<>{}]{6,})",
         weak=1,
     ),
+    Rule(
+        "auth-header",
+        ("authorization",),
+        r"(?i)authorization\\{0,3}[\"']?\s*[:=]\s*\\{0,3}[\"']?(?:[a-z][a-z0-9-]{1,30}[ \t]+)?([^\s\"'\\,;<>{}]{8,})",
+        weak=2,
+    ),
+    Rule("signature", ("signature=",), r"\bSignature=([0-9a-fA-F]{32,})"),
+    Rule("auth-header", ("digest",), r"(?i)\bdigest\s[^\r\n]{0,800}?\bresponse=\\?\"([0-9a-z]{16,})", weak=1),
     Rule(
         "header",
         ("key", "token", "secret", "authorization", "signature"),
         r"(?i)(?:^|[^a-z0-9])(?:x-(?:api-key|goog-api-key|auth-token|access-token|session-token|vault-token"
         r"|amz-security-token|github-token|gitlab-token|csrf-token|functions-key)|private-token"
         r"|proxy-authorization|ocp-apim-subscription-key|cf-access-client-secret)"
-        r"\\{0,3}[\"']?\s*[:=]\s*\\{0,3}[\"']?([^\s\"'\\,;<>{}]{4,400})",
+        r"\\{0,3}[\"']?\s*[:=]\s*\\{0,3}[\"']?([^\s\"'\\,;<>{}]{4,})",
         weak=1,
     ),
     Rule("bearer-token", ("bearer",), r"(?i)\bbearer[ :=]{1,3}([A-Za-z0-9_.~+/=-]{16,})", weak=2),
@@ -256,9 +274,15 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "cookie",
         ("cookie",),
-        r"(?im)(?:^|[^a-z]|\\[nrt])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
+        r"(?im)(?:^|[^a-z]|\\[nrt])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?(?:[^\s=;\"'\\]{1,80};\s*){0,8}"
+        r"([^\s=;\"'\\]{1,80}=(?:\\?\"[^\s\"\\]{0,200}\\?\"|'[^\s']{0,200}'|[^\r\n\"'\\]){4,})",
     ),
-    Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@", weak=1),
+    Rule(
+        "url-password",
+        ("://", ":\\/\\/"),
+        r":(?:\\?/){2}[^\s/:\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,})@",
+        weak=1,
+    ),
     Rule(
         "url-parameter",
         ("=",),
@@ -270,26 +294,23 @@ RULES: Final[tuple[Rule, ...]] = (
         ("curl",),
         r"curl\b[^\n]{0,300}?\s(?:-u|--user)[ =][\"']?[^\s:\"']{1,80}:([^\s\"'\\]{3,})",
     ),
-    Rule(
-        "password",
-        ("pass", "pwd"),
-        r"(?i)(?:(?:^|[^a-z0-9])[a-z0-9_.-]{0,60}(?:password|passwd|passphrase|passcode|pwd)|(?:^|[^a-z0-9])pass)"
-        rf"(?:[_.-]?\d)?[ \t]{{0,4}}(?:\]|\))?{_QUOTE}?[ \t]{{0,4}}(?::=|=>|:|=)[ \t]{{0,4}}"
-        rf"(?:[rbuf])?{_QUOTE}([^\s\"'`\\]{{4,200}}){_QUOTE}",
-        weak=1,
+    Rule("password", _PASS, rf"{_QUOTED_PASS}{_QUOTE}([^\s\"'`\\]{{4,}}){_CLOSED}", weak=1),
+    Rule("secret", _NAMES, rf"{_QUOTED_NAME}{_QUOTE}([^\s\"'`\\]{{6,}}){_CLOSED}", weak=2),
+    *(
+        Rule(
+            "password", _PASS, rf"{_QUOTED_PASS}{quote}((?:[^\r\n\\{quote}]|\\[^\r\n]){{4,}}){quote}", weak=6
+        )
+        for quote in "\"'"
     ),
-    Rule(
-        "secret",
-        _NAMES,
-        rf"{_LEAD}{_NAME}{_KIND}[ \t]{{0,4}}(?:\]|\))?{_QUOTE}?[ \t]{{0,4}}(?::=|=>|:|=)[ \t]{{0,4}}"
-        rf"(?:[rbuf]|\()?{_QUOTE}([^\s\"'`\\]{{6,400}}){_QUOTE}",
-        weak=2,
+    *(
+        Rule("secret", _NAMES, rf"{_QUOTED_NAME}{quote}((?:[^\s\\{quote}]|\\\S){{6,}})(?:{quote}|\z)", weak=2)
+        for quote in "\"'"
     ),
     Rule(
         "secret",
         _NAMES,
         rf"{_LEAD}{_NAME}{_KIND}[ \t]{{0,2}}(?:=|:[ \t])[ \t]{{0,2}}"
-        r"([^\s\"'`\\,;(){}\[\]<>|&]{8,400})",
+        r"([^\s\"'`\\,;(){}\[\]<>|&]{8,})",
         weak=2,
     ),
     Rule("password", _PASS, rf"{_ENV_LEAD}(?:[A-Z0-9]{{1,40}}_){{0,8}}{_ENV_PASS}{_ENV_VALUE}", weak=3),
@@ -297,7 +318,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "password",
         _PASS,
-        rf"{_PASS_LEAD}:[ \t]{{1,8}}{_PASS_VALUE}(?:[ \t]{{0,8}}(?:[\r\n]|$|#)|[\"'`\\])",
+        rf"{_PASS_LEAD}:\*{{0,2}}(?:[ \t]|\\t){{1,8}}{_PASS_VALUE}(?:[ \t]{{0,8}}(?:[\r\n]|$|#)|[\"'`\\])",
         weak=4,
     ),
     Rule(
@@ -332,8 +353,8 @@ FIELDS: Final = frozenset(
 )  # fmt: skip
 """Names, folded likewise, whose values are replaced if they are texts."""
 SUFFIXES: Final = (
-    "password", "passwd", "passphrase", "passcode", "dbpass", "clientsecret", "secretkey", "apikey", "accesskey",
-    "privatekey", "apitoken", "authtoken",
+    "password", "passwd", "passphrase", "passcode", "pass", "pwd", "secret", "token", "apikey", "accesskey",
+    "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey", "openaikey", "anthropickey",
 )  # fmt: skip
 """Ends of further names of such values: `POSTGRES_PASSWORD`, `smtpPassword`."""
 
