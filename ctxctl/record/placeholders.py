@@ -1,5 +1,7 @@
 """What stands in a secret's place and is none: references, placeholders, types, words about a value."""
 
+# ruff: noqa: E501 - patterns and lists of words stand in one piece
+
 from __future__ import annotations
 
 import re
@@ -19,24 +21,29 @@ _OBJECTS: Final = (
 )
 _EXAMPLES: Final = "example|placeholder|change[_-]?me|dummy|redacted|insert|replace"
 _PLACEHOLDER: Final = re2.compile(
-    "(?i)(?:"
-    r"\$[a-z_][a-z0-9_]*|\$[0-9@*#?]|\$[({].*|.*\$\{[a-z_][a-z0-9_.]*[}:-].*"  # a shell's
-    r"|%[a-z]|%\([a-z_]+\)[a-z]?|%[a-z_]+%|%?\{[a-z_][a-z0-9_.\[\]'\"()]*\}|.*\{\{(?:[^{}]*\}\}.*)?"  # of a template
+    r"(?:\$[a-z_][a-z0-9_]*|\$[0-9@*#?]|\$[({].*"  # a shell's
+    r"|%[a-z]|%\([a-z_]+\)[a-z]?|%[a-z_]+%|%?\{[a-z_][a-z0-9_.\[\]'\"()]*\}"  # of a template
+    r"|(?:~|/(?:home|users|root|tmp|var|usr|opt|etc|mnt|private|work|app|srv|data))/.*"
     r"|\[redacted.*|<[^<>]*>|<[a-z _-]*"
     rf"|(?:{_OBJECTS})\??\.[a-z_][a-z0-9_.?\[\]'\"()]*"  # of a program
     r"|[a-z_]+(?:::[a-z_]+)+(?:\(.*)?|[a-z_]+\?\.[a-z_?.]+|[a-z_][a-z0-9_.]*\([^()]*\)|[a-z_.]*getenv.*"
     r"|(?:str|int|bool|string)(?:[\[|?].*)?"
-    r"|[x*.•-]+|.*\*\*\*.*|[a-z_-]*x{4,}[x_-]*|.*(?:\.\.\.|…)"  # masked or cut
+    r"|[x*.•-]+|[a-z_-]*x{4,}[x_-]*|.{0,10}(?:\.\.\.|…)"  # masked or cut
     rf"|[a-z_ -]*(?:{_EXAMPLES})[a-z_ -]*[0-9]{{0,2}}|your[-_ ][a-z_ -]*[0-9]{{0,2}}"
-    r"|(?:my|the|some|an?)[-_ ][a-z_ -]*(?:secret|token|key|here|value)[0-9]{0,2}"
+    r"|(?:my|the|some|an?)[-_ ][a-z_ -]*(?:secret|token|key|here|value|passwd)[0-9]{0,2}"
     r"|[a-z_-]*(?:0?123456789?0?(?:abcdef)?)+"
     ")".encode()
 )
-"""Values that refer to a secret, or stand for one."""
+"""Values, in small letters, that refer to a secret or stand for one."""
+_HOLDS: Final = re2.compile(rb"\$\{[a-z_][a-z0-9_.]{0,64}[}:-]|\{\{[^{}]{0,100}\}\}|\{\{\z|\*\*\*")
+"""What values hold, in small letters, that are filled in later, or are masked."""
+_LONGEST: Final = 200
+"""Bytes of what can stand for a secret."""
+_VARIABLE: Final = re2.compile(rb"\$[A-Z_][A-Z0-9_]*[/:.,@-].*")
+"""A variable of a shell, and what stands behind it."""
 _REFERENCE: Final = re2.compile(
-    rb"(?:\$[A-Z_][A-Z0-9_]*[/:.,@-]|[A-Za-z_][A-Za-z0-9_.]*\(|\[redacted|.*[[<>]redacted"
-    rb"|![a-z]+\z|\*[A-Za-z_][A-Za-z0-9_]*\z|(?:vault:|arn:|projects/|op://|ref\+|file:|/run/secrets/)"
-    rb"|(?i:(?:my|the|some)[-_ ][a-z_-]*(?:password|passwd|secret|token|key)\z))"
+    rb"(?:[A-Za-z_][A-Za-z0-9_.]*\(|\[redacted|.*[[<>]redacted"
+    rb"|![a-z]+\z|\*[A-Za-z_][A-Za-z0-9_]*\z|(?:vault:|arn:|projects/|op://|ref\+|file:|/run/secrets/))"
 )
 """What references begin with that stand without quotes."""
 _TYPE: Final = re2.compile(
@@ -65,11 +72,18 @@ SAID_OF_VALUES: Final = frozenset(
 _SAID_OF_PASSWORDS: Final = frozenset(
     (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
 )
-_A_PASSWORD: Final = re2.compile(rb"(?i)[a-z_-]*password[a-z_-]*")
+_A_PASSWORD: Final = re2.compile(rb"[a-z_-]*password[a-z_-]*")
 _PROSE: Final = re.compile(
     rb"[A-Za-z'\x80-\xff-]+[.,:;!?)]*|\(?[A-Za-z'-]+[.,:;!?)]*|[0-9]{1,3}[.,:;!?)]*|[-/&+]|%[sd]|\{\w*\}"
 )
 """A word of a sentence."""
+
+
+_OF_SENTENCES: Final = frozenset(
+    b"""must should shall will can cannot is are was were has have had be been your the this that these not for
+    with from at of to if when than please required invalid incorrect least most characters""".split()
+)
+"""Words of sentences about a value."""
 
 
 def is_word(data: bytes) -> bool:
@@ -79,11 +93,19 @@ def is_word(data: bytes) -> bool:
 
 def is_innocent(secret: bytes, *, words: bool) -> bool:
     """Whether a text in a secret's place is a placeholder or, with `words`, a word or a number."""
-    if secret.startswith(STUB) or _PLACEHOLDER.fullmatch(secret) is not None:
+    if secret.startswith(STUB) or _stands_for(secret):
         return True
     if not words:
-        return secret.lower() in _SAID_OF_PASSWORDS or _A_PASSWORD.fullmatch(secret) is not None
+        low = secret.lower()
+        return low in _SAID_OF_PASSWORDS or _A_PASSWORD.fullmatch(low) is not None
     return _PLAIN.fullmatch(secret) is not None
+
+
+def _stands_for(value: bytes) -> bool:
+    if len(value) > _LONGEST:
+        return False
+    low = value.lower()
+    return bool(_PLACEHOLDER.fullmatch(low) or _HOLDS.search(low) or _VARIABLE.fullmatch(value))
 
 
 def is_left(weak: int, value: bytes) -> bool:
@@ -92,7 +114,7 @@ def is_left(weak: int, value: bytes) -> bool:
         return is_innocent(value, words=weak > 1)
     if weak == PHRASE:
         return is_innocent(value, words=True) or _is_prose(value)
-    if value.startswith(STUB) or _PLACEHOLDER.fullmatch(value) or _REFERENCE.match(value) is not None:
+    if value.startswith(STUB) or _stands_for(value) or _REFERENCE.match(value) is not None:
         return True
     if value.strip(b",.:").lower() in SAID_OF_VALUES or _TYPE.fullmatch(value) is not None:
         return True
@@ -108,9 +130,9 @@ PHRASE: Final = 6
 def _is_prose(value: bytes) -> bool:
     """Whether a text with spaces is a sentence about a secret, and not a phrase that is one.
 
-    A sentence has words alone, or a word of those that describe a value.
+    A sentence has words alone, or one of those that hardly stand in a phrase of few words.
     """
     words = value.split()
     if all(_PROSE.fullmatch(word) and not word.isdigit() for word in words):
         return True
-    return any(word.strip(b".,:;!?()").lower() in SAID_OF_VALUES for word in words)
+    return any(word.strip(b".,:;!?()").lower() in _OF_SENTENCES for word in words)

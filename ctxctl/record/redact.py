@@ -98,9 +98,9 @@ class SecretRedactor:
             literals, hints, [rule.pattern for rule in rules if not rule.literals], options
         )
         ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
-        more = r"(?:s|[-_. ]?confirm(?:ation)?)?[-_. ]?[0-9]{0,3}[ :*]{0,2}"
+        tail = r"(?:s|[-_. ]?confirm(?:ation)?)?[-_. ]?[0-9]{0,3}[ :*]{0,2}"
         named = (
-            f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends}){more}"(?::["[{{]|,"))'
+            f'{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends}){tail}"(?::["[{{]|,"))'
             r'|(?i:(?:passw(?:or)?d|passphrase|passcode|pwd)[0-9]{0,3}":[0-9])'
         )
         self._named = linear.finder(re2.compile(named.encode(), options))
@@ -347,7 +347,7 @@ class SecretRedactor:
         key = header_name(name)
         if key in self._never and not is_schema(value):
             return self._leaves(value, "header", found)
-        if hides(key, value):
+        if hides(key, value) and "logprob" not in holder:  # a model's tokens are words
             return self._leaves(value, "secret", found)
         if isinstance(value, list) and any(isinstance(one, str) and hides(key, one) for one in value):
             return [self._leaves(one, "secret", found) if hides(key, one) else one for one in value]
@@ -477,6 +477,8 @@ _HINTS: Final = (
     r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r":(?:\\?/){2}[^\s/@]{0,400}[^\s/]*@",
     r"\ba3-[a-z0-9]{6}-[a-z0-9]{5}", r"\b[ps]at\.[a-z0-9_-]{22}\.", r"\bapi-[a-z0-9]{26}", r"\bs\.[a-z0-9]{24}", r"\bv1\.0-[0-9a-f]{24}-",
     r"\bmachine\s+\S{1,200}\s+login\s", r"\b(?:sdk|mob)-[0-9a-f]{8}-", r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
+    r"-(?:password|passwd|secret|token|key)[ \t]+[^\s-]{6}", r"(?:password|passwd|secret|token|key)>[^<\s]{4}",
+    r"(?:password|passwd|secret|token|key)[\"']?(?:\\n|\s)\s*value:", r"env [a-z0-9_]*(?:password|passwd|secret|token|key) ",
     r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,8}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
     r"\*{0,2}(?::=|=>|[:=,])\*{0,2}(?:\s|\\t){0,8}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]",
 )  # fmt: skip

@@ -238,7 +238,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "private-key",
         ("PRIVATE KEY",),
-        rf"((?:[A-Za-z0-9+/=]{{4,100}}\s{{1,4}})*[A-Za-z0-9+/=]{{0,100}}\s{{0,4}}-----END {_PEM}-----)",
+        rf"((?:[A-Za-z0-9+/=]{{4,100}}(?:\s|\\[nrt]){{1,16}})*[A-Za-z0-9+/=]{{0,100}}(?:\s|\\[nrt]){{0,16}}-----END {_PEM}-----)",
     ),
     Rule("jwt", ("eyJ",), r"\b(eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ)?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)"),
     Rule(
@@ -294,7 +294,7 @@ RULES: Final[tuple[Rule, ...]] = (
         ("curl",),
         r"curl\b[^\n]{0,300}?\s(?:-u|--user)[ =][\"']?[^\s:\"']{1,80}:([^\s\"'\\]{3,})",
     ),
-    Rule("password", _PASS, rf"{_QUOTED_PASS}{_QUOTE}([^\s\"'`\\]{{4,}}){_CLOSED}", weak=1),
+    Rule("password", _PASS, rf"{_QUOTED_PASS}{_QUOTE}([^\s\"'`\\]{{4,}})(?:{_QUOTE}|\z)", weak=1),
     Rule("secret", _NAMES, rf"{_QUOTED_NAME}{_QUOTE}([^\s\"'`\\]{{6,}}){_CLOSED}", weak=2),
     *(
         Rule(
@@ -311,6 +311,20 @@ RULES: Final[tuple[Rule, ...]] = (
         _NAMES,
         rf"{_LEAD}{_NAME}{_KIND}[ \t]{{0,2}}(?:=|:[ \t])[ \t]{{0,2}}"
         r"([^\s\"'`\\,;(){}\[\]<>|&]{8,})",
+        weak=2,
+    ),
+    Rule(
+        "secret",
+        _NAMES,
+        rf"(?i)(?:^|[\s\"'`])--?[a-z0-9-]{{0,40}}{_NAME}[ \t]+([^\s\"'`\\-][^\s\"'`\\]{{5,}})",
+        weak=2,
+    ),
+    Rule("secret", _NAMES, rf"(?i)<[a-z0-9_.:-]{{0,40}}{_NAME}>([^<>\s]{{4,}})</", weak=2),
+    Rule(
+        "secret",
+        _NAMES,
+        rf"(?i)(?:name:\s{{0,4}}[\"']?[a-z0-9_]{{0,60}}{_NAME}[\"']?(?:\s|\\[nr]){{1,40}}value:[ \t]{{0,4}}[\"']?"
+        rf"|(?:^|\n|\\n)ENV[ \t]+[a-z0-9_]{{0,60}}{_NAME}[ \t]+)([^\s\"'\\]{{4,}})",
         weak=2,
     ),
     Rule("password", _PASS, rf"{_ENV_LEAD}(?:[A-Z0-9]{{1,40}}_){{0,8}}{_ENV_PASS}{_ENV_VALUE}", weak=3),

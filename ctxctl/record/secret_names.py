@@ -16,6 +16,8 @@ _FLAG: Final = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*\Z")
 _PATH: Final = re.compile(r"(?:[/~]|[A-Za-z]:[\\/])")
 _NAMES: Final = ("name", "key", "header", "variable", "id")
 _VALUES: Final = frozenset(("value", "values", "val"))
+_LEAST: Final = 4
+"""Characters of a text that is a secret, and no password."""
 _SHORTEST: Final = 1000
 """The least number that is a password: smaller ones are counts."""
 _SCHEMA: Final = frozenset(("string", "object", "array", "number", "integer", "boolean", "null"))
@@ -33,11 +35,7 @@ def header_name(name: str) -> str:
 
 def hides(name: str, value: Any) -> bool:
     """Whether a text or a number is a secret because of the (folded) name of its field."""
-    key = (
-        _NUMBERED.sub("", name)
-        if name[-1:].isdigit() or name.endswith(("s", "confirmation", "confirm"))
-        else name
-    )
+    key = name if name in FIELDS else _NUMBERED.sub("", name)
     if key not in FIELDS and not key.endswith(SUFFIXES):
         return False
     password = _PASSWORD.search(key) is not None
@@ -45,10 +43,11 @@ def hides(name: str, value: Any) -> bool:
         return password and value >= _SHORTEST
     if not isinstance(value, str) or not value:
         return False
+    value = value.strip() if not password else value  # a model's tokens begin with blanks
     if password and value.lower().encode("utf-8", "replace") in SAID_OF_VALUES:
         return False
-    if key.endswith("pwd") and _PATH.match(value):
-        return False  # the working directory of a shell
+    if (key.endswith("pwd") and _PATH.match(value)) or (not password and len(value) < _LEAST):
+        return False  # the working directory of a shell, a letter
     return not is_innocent(value.encode("utf-8", "replace"), words=not password)
 
 

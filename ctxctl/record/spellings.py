@@ -23,18 +23,18 @@ ROUNDS: Final = 4
 
 ESCAPED: Final = (
     r"%[2-7][0-9A-Fa-f]|=(?:3D|5F|2D|2B|2F|\r?\n|(?:\\r)?\\n)|&#[0-9xX]|&(?:quot|apos|amp|lt|gt|equals|colon|sol|plus|lowbar|period|num|comma|nbsp|Tab|NewLine);"
-    r"|\\u00(?:[2-7]|00)|\\x[2-7]|\\\\\\\\"
+    r"|\\u00(?:[2-7]|00)|\\x[2-7]|\\\\\\\\|(?:\x1b|\\u001[bB]|\\x1[bB]|\\0?33|\\e)\["
 )
-"""Escapes that rules cannot read: of URLs, of HTML, and of JSON in JSON in JSON."""
+"""Escapes that rules cannot read: of URLs, of HTML, of JSON in JSON in JSON, and a terminal's colours."""
 _ESCAPE: Final = re.compile(
-    rb"(?:%[0-9A-Fa-f]{2})+|=(?:3D|5F|2D|2B|2F)|(?<=[^\n]{60})=\r?\n"
+    rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|e))\[[0-9;:]{0,24}[A-Za-z]|(?:%[0-9A-Fa-f]{2})+|=(?:3D|5F|2D|2B|2F)|(?<=[^\n]{60})=\r?\n"
     rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
     rb"|\\+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'`/])?"
 )
-_LINE_END: Final = r"(?:\r?\n|(?:\\r)?\\n)[ \t]{0,8}"
+_LINE_END: Final = r"(?:\r?\n|(?:\\r)?\\n)[ \t]{0,32}"
 _SIGNS: Final = r"[A-Za-z0-9+/_-]"
 _BASE64: Final = re2.compile(
-    f"{_SIGNS}{{60,}}(?:{_LINE_END}{_SIGNS}{{60,}})*(?:{_LINE_END}{_SIGNS}+)?={{0,2}}|{_SIGNS}{{24,}}={{0,2}}".encode()
+    f"{_SIGNS}{{48,}}(?:{_LINE_END}{_SIGNS}{{48,}})*(?:{_LINE_END}{_SIGNS}+)?={{0,2}}|{_SIGNS}{{24,}}={{0,2}}".encode()
 )
 """One line of base64, or lines of one width."""
 BASE64: Final = r"[A-Za-z0-9+/_-]{24}"
@@ -44,12 +44,16 @@ _TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 _SEGMENT: Final = 24
 _LEAST_HEX: Final = 32
-_HEX: Final = re.compile(rb"(?:0[xX])?([0-9a-fA-F]+)={0,2}\Z")
-_SIGNS_OF_TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
+_HEX: Final = re.compile(rb"(?:0?[xX])?([0-9a-fA-F]+)={0,2}\Z")
+_CONTROL_SIGNS: Final = bytes(sign for sign in (*range(32), 127) if sign not in (9, 10, 13, 27))
 _WIDE: Final = re.compile(rb"(?:\xff\xfe|\xfe\xff)(?s:..)|(?:[\t\n\r -~]\0){8}|(?:\0[\t\n\r -~]){8}")
 """The beginning of a text in UTF-16."""
 _PACKED: Final = (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 """How gzip and zlib begin."""
+_PACKED_DEPTH: Final = 2
+"""Levels of packed data in packed data that are opened."""
+_MEMBERS: Final = 32
+"""Packed data one behind the other that are unpacked."""
 _MOST: Final = 1 << 20
 _RATIO: Final = 64
 _CONTROLS: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "b": b" ", "f": b" "}
@@ -92,7 +96,9 @@ class Reading:
 
 def _signs(escape: bytes) -> Iterator[tuple[bytes, int]]:
     """What each escape of a stretch spells, and its length in the text."""
-    if escape[:1] == b"%":
+    if escape[-1:].isalpha() and b"[" in escape:
+        yield b"", len(escape)  # the colour of what comes next, or the end of a line
+    elif escape[:1] == b"%":
         for at in range(0, len(escape), 3):
             yield bytes((int(escape[at + 1 : at + 3], 16),)), 3
     elif escape[:1] == b"&":
@@ -161,11 +167,19 @@ def _of_hexadecimal(run: bytes, start: int) -> Iterator[Carried]:
         return run[:at] + (made.hex().upper() if upper else made.hex()).encode() + run[match.end(1) :]
 
     found = _opened(Carried(start, start + len(run), data, again))
-    if found.data is not data or data.translate(None, _SIGNS_OF_TEXT) == b"":
+    if found.data is not data or _is_text(data):
         yield found
 
 
-def _opened(carried: Carried) -> Carried:
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return len(data.translate(None, _CONTROL_SIGNS)) == len(data)
+
+
+def _opened(carried: Carried, depth: int = 0) -> Carried:
     """What data that are packed, or UTF-16, hold; other data as they are."""
     data, again = carried.data, carried.again
     assert again is not None
@@ -182,10 +196,11 @@ def _opened(carried: Carried) -> Carried:
     text, whole = unpacked(data, 31 if packed else 15)
     if not text:
         return carried
-    if not whole:
-        return carried._replace(data=text, again=None)
     pack = partial(gzip_packed) if packed else zlib.compress
-    return carried._replace(data=text, again=lambda made: again(pack(made)))
+    inner = carried._replace(data=text, again=(lambda made: again(pack(made))) if whole else None)
+    return (
+        _opened(inner, depth + 1) if whole and depth < _PACKED_DEPTH and text.startswith(_PACKED) else inner
+    )
 
 
 def gzip_packed(data: bytes) -> bytes:
@@ -198,14 +213,34 @@ def gzip_packed(data: bytes) -> bytes:
 def unpacked(data: bytes, bits: int) -> tuple[bytes, bool]:
     """What zlib unpacks of some data, in bounds, and whether that is all; nothing, if it is no such data.
 
-    At most 64 times what was packed, and a megabyte: the rest of a bomb is left alone.
+    At most 64 times what was packed, and a megabyte: the rest of a bomb is left alone.  Several packed data
+    may stand one behind the other; what stands behind them is given as it is.
     """
-    unpack = zlib.decompressobj(bits)
+    made, rest, magic = b"", data, data[:2]
+    room = min(_MOST, len(data) * _RATIO + 4096)
+    for _ in range(_MEMBERS):
+        unpack = zlib.decompressobj(bits)
+        try:
+            made += unpack.decompress(rest, room - len(made))
+        except zlib.error:
+            return made + _unchecked(rest, bits), not made
+        rest = unpack.unused_data
+        if not unpack.eof or not rest or len(made) >= room:
+            return made, unpack.eof and not rest
+        if rest[:2] != magic:
+            break
+    return made + b"\n" + rest, False
+
+
+def _unchecked(data: bytes, bits: int) -> bytes:
+    """What data hold that are packed well, and whose checksum is wrong."""
+    start = 10 if bits > 15 else 2
+    if bits > 15 and data[3:4] != b"\0":
+        return b""  # a file's name comes first
     try:
-        made = unpack.decompress(data, min(_MOST, len(data) * _RATIO + 4096))
+        return zlib.decompressobj(-15).decompress(data[start:], min(_MOST, len(data) * _RATIO + 4096))
     except zlib.error:
-        return b"", True
-    return made, unpack.eof
+        return b""
 
 
 def _decoded(run: bytes) -> bytes | None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl import backtracking, linear
-from ctxctl.record import redact, spellings
+from ctxctl.record import placeholders, redact, spellings
 from ctxctl.record.redact import SecretRedactor
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,12 @@ HINTS = [hint.replace(r"\b", redact._LEAD, 1) for hint in redact._HINTS]
 PATTERNS = [
     *(rule._source for rule in REDACTOR._rules),
     *(f"(?i:{hint})" for hint in HINTS),
-    *(one.pattern.decode() for one in vars(redact).values() if isinstance(one, re2._Regexp)),
+    *(
+        one.pattern.decode()
+        for module in (redact, placeholders)
+        for one in vars(module).values()
+        if isinstance(one, re2._Regexp)
+    ),
     *(one.pattern.decode() for one in vars(spellings).values() if isinstance(one, re2._Regexp)),
     REDACTOR._half.pattern.decode(),
     redact._name_pattern(redact.FIELDS | redact.HEADERS),
@@ -129,7 +134,7 @@ def test_no_pattern_that_is_searched_for_takes_time_that_grows_with_the_square()
         spellings.ESCAPED,
         spellings._BASE64.pattern.decode(),
         REDACTOR._half.pattern.decode(),
-        redact._PLACEHOLDER.pattern.decode(),
+        placeholders._HOLDS.pattern.decode(),
     ]
     slow = []
     for pattern in searched:
