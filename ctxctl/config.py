@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ COLORS: Final = get_args(Color)
 THEMES: Final = get_args(Theme)
 """Looks of the terminal UI; `auto` is dark or light, whichever the terminal says that it is."""
 _MAX_FILE: Final = 1 << 20
+"""Bytes of the largest settings file."""
 _NAME: Final = "ctxctl.toml"
 _TOOL: Final = rb"""(?m)^\s*\[?\s*["']?tool["']?\s*(?:[]=]|\.\s*["']?ctxctl)"""
 """What a ``pyproject.toml`` with settings has; one that names ctxctl elsewhere only is not parsed."""
@@ -318,12 +320,21 @@ def _files(env: Mapping[str, str], cwd: Path | None) -> Iterator[tuple[Path, dic
         path = Path(named)
         table = _table(path)
         if table is None:
-            raise UsageError("bad-config", f"{named} (from CTXCTL_CONFIG) is not a readable settings file")
+            what = "a readable settings file" if _may_be_file(path) else "a regular file"
+            raise UsageError("bad-config", f"{named} (from CTXCTL_CONFIG) is not {what}")
         yield path, table
         return
     for found in (_of_user(env), _of_project(cwd)):
         if found is not None:
             yield found
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether a path does not lead to a folder, a pipe or a device."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError):
+        return True
 
 
 def _of_user(env: Mapping[str, str]) -> tuple[Path, dict[str, object]] | None:
@@ -356,14 +367,12 @@ def _of_project(cwd: Path | None) -> tuple[Path, dict[str, object]] | None:
 
 def _table(path: Path) -> dict[str, object] | None:
     """The settings that a file holds; None where there is no such file or it says nothing about ctxctl."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE + 1)
-    except OSError:
-        return None
+    data = _contents(path)
     inside = path.name == "pyproject.toml"
-    if len(data) > _MAX_FILE or (inside and not (b"ctxctl" in data and re.search(_TOOL, data))):
+    if data is None or (inside and not (b"ctxctl" in data and re.search(_TOOL, data))):
         return None
+    if len(data) > _MAX_FILE:
+        raise UsageError("bad-config", f"{path}: settings of more than {_MAX_FILE >> 20} MB are not read")
     import tomllib
 
     try:
@@ -375,3 +384,17 @@ def _table(path: Path) -> dict[str, object] | None:
     tool = parsed.get("tool")
     table = tool.get("ctxctl") if isinstance(tool, dict) else None
     return table if isinstance(table, dict) else None
+
+
+def _contents(path: Path) -> bytes | None:
+    """A file up to one byte more than the largest that is read; None where there is none, or no regular one.
+
+    A pipe of that name would be waited for, and the null device is how people name an empty file.
+    """
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) and str(path) != os.devnull:
+                return None
+            return file.read(_MAX_FILE + 1)
+    except OSError:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,34 @@ def test_what_is_no_size_of_the_cache(given: str, tmp_path: Path) -> None:
     (tmp_path / "ctxctl.toml").write_text(f"[cache]\n{given}\n")
     with pytest.raises(UsageError, match="max"):
         config.load(env={}, cwd=tmp_path)
+
+
+def test_a_pipe_in_place_of_settings_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / "ctxctl.toml")
+    write(tmp_path, "pyproject.toml", '[tool.ctxctl]\nmodel = "found"\n')
+    assert config.load(env={}, cwd=tmp_path).model == "found"
+    named = {"CTXCTL_CONFIG": str(tmp_path / "ctxctl.toml")}
+    with pytest.raises(UsageError, match=r"ctxctl\.toml \(from CTXCTL_CONFIG\) is not a regular file"):
+        config.load(env=named, cwd=tmp_path)
+
+
+def test_the_null_device_is_an_empty_file_of_settings(tmp_path: Path) -> None:
+    write(tmp_path, "ctxctl.toml", 'model = "found"\n')
+    assert config.load(env={"CTXCTL_CONFIG": os.devnull}, cwd=tmp_path).model is None
+
+
+@pytest.mark.parametrize("name", ["ctxctl.toml", "pyproject.toml"])
+def test_settings_that_are_too_large_are_not_passed_over_in_silence(name: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, name, '[tool.ctxctl]\nmodel = "large"\n' + "# more\n" * (3 << 17))
+    for env in ({}, {"CTXCTL_CONFIG": str(tmp_path / name)}):
+        with pytest.raises(UsageError, match=rf"{name}: settings of more than 1 MB are not read") as caught:
+            config.load(env=env, cwd=tmp_path)
+        assert caught.value.slug == "bad-config"
+
+
+def test_a_large_project_file_that_says_nothing_about_ctxctl_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, "pyproject.toml", "# more\n" * (3 << 17))
+    assert config.load(env={}, cwd=tmp_path).files == ()
