@@ -64,6 +64,7 @@ class AppendTarget:
         check_appendable(self.path)
         # Never rotated: a restart goes by the lines of the file.
         self._sink = Sink(self.path, fsync=options.fsync, rotate_bytes=None)
+        self._sink.only_traces = True
         try:
             self._sink.prepare(0)
             self._own = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -118,6 +118,10 @@ class Journal:
         """The file's absolute path."""
         return self._sink.path
 
+    def require_trace(self) -> None:
+        """Let nothing be appended to a file that is not a trace, not even to the first one."""
+        self._sink.only_traces = True
+
     # -- writing --------------------------------------------------------------------------------------------
 
     def put(self, entries: tuple[Entry, ...], generation: int | None = None) -> Result:

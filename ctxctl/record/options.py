@@ -138,9 +138,6 @@ def _quoted(path: str) -> str:
     return shlex.quote(path)
 
 
-_HEAD: Final = 1 << 16
-
-
 def _opened(options: Options, *, must: bool) -> Recorder:
     """Open a recorder and its file, with the errors of `Options.recorder`."""
     check_appendable(str(options.out))
@@ -161,14 +158,19 @@ def _opened(options: Options, *, must: bool) -> Recorder:
 def _recorder(options: Options, *, strict: bool) -> Recorder:
     from ctxctl.record.recorder import Recorder
 
-    return Recorder(
+    recorder = Recorder(
         options.out, session=options.session, source=options.source, fsync=options.fsync,
         redact=options.redact, rotate_bytes=options.rotate_bytes, strict=strict,
     )  # fmt: skip
+    # What cannot be opened yet may be another file by the time that it can.
+    recorder._core.journal.require_trace()
+    return recorder
 
 
 def check_appendable(path: str) -> None:
     """Raise UsageError (`not-a-trace`) where the path is neither free nor a trace to append to."""
+    from ctxctl.record.sink import HEAD, begins_as_trace
+
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -176,31 +178,14 @@ def check_appendable(path: str) -> None:
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise UsageError("not-a-trace", f"{path} is not a regular file", hint=_HINT)
-        head = os.read(fd, _HEAD)
+        head = os.read(fd, HEAD)
     finally:
         os.close(fd)
-    if not _is_trace(head):
+    if not begins_as_trace(head):
         raise UsageError("not-a-trace", f"{path} already exists and is not a trace", hint=_HINT)
 
 
 _HINT: Final = "events are appended, never written over: give another name with -o FILE"
-
-
-def _is_trace(head: bytes) -> bool:
-    """Whether a file begins as a trace does; a recorder may have been killed within any line."""
-    import orjson
-
-    if not head.strip():
-        return True
-    for line in head.split(b"\n")[:50]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(value, dict) and isinstance(value.get("event_type"), str):
-            return True
-    # The first line is torn, or longer than what was read: it begins as every line of a recorder does.
-    return head.lstrip().startswith(b'{"schema_version":"')
 
 
 def _summary(counts: Counts, options: Options) -> str:

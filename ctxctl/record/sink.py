@@ -10,6 +10,10 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Final
 
+import orjson
+
+HEAD: Final = 1 << 16
+"""Bytes of a file that tell whether it is a trace."""
 LOOK: Final = 0.25
 """Seconds between two checks whether the file still has its name."""
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -43,6 +47,9 @@ class Sink:
         self._no_rotation_before = 0.0
         self._identity = (0, 0)
         self._key: tuple[int, ...] = ()
+        self.only_traces = False
+        """Whether a file that is found under the name is refused unless it is a trace: from the second on,
+        somebody else may have given the name to a file of their own."""
         self.files = 0
         """The number of files begun or found so far; when it changes, earlier lines are in another file."""
         self.unsynced = 0
@@ -125,6 +132,8 @@ class Sink:
             found = os.fstat(fd)
             _refuse(found)
             size = found.st_size
+            if self.only_traces and not begins_as_trace(os.pread(fd, HEAD, 0)):
+                raise RefusedError(errno.EPERM, "it is not a trace")
             torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
         except BaseException:
             os.close(fd)
@@ -133,6 +142,7 @@ class Sink:
         self._identity = found.st_dev, found.st_ino
         self._key = found[1:4]
         self.files += 1
+        self.only_traces = True
         self.why = why
         if why != "rotated":
             self.first = made and self._is_alone()
@@ -259,3 +269,18 @@ def _refuse(found: os.stat_result) -> None:
         why = "it has a second name (a hard link)"
     if why is not None:
         raise RefusedError(errno.EPERM, why)
+
+
+def begins_as_trace(head: bytes) -> bool:
+    """Whether a file of these first bytes is a trace; a recorder may have been killed within any line."""
+    if not head.strip():
+        return True
+    for line in head.split(b"\n")[:50]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("event_type"), str):
+            return True
+    # The first line is torn, or longer than what was read: it begins as every line of a recorder does.
+    return head.lstrip().startswith(b'{"schema_version":"')

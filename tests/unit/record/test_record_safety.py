@@ -24,6 +24,8 @@ from ctxctl import Recorder
 from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.record import journal, sink, values
+from ctxctl.record.append_target import AppendTarget
+from ctxctl.record.options import Options
 from ctxctl.trace.follow import Follower, PathFiles, Span
 
 
@@ -292,6 +294,70 @@ def test_what_is_no_file_of_ones_own_is_not_written_to(
         assert other.read_text() == "mine"
     with pytest.raises(OSError):  # noqa: PT011 - each has its own
         Recorder(path, strict=True)
+
+
+def test_a_file_of_somebody_else_that_took_the_name_is_left_alone(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(journal, "_FIRST_DELAY", 0.0)
+    monkeypatch.setattr(journal, "_LAST_DELAY", 0.0)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("# notes of mine\n")
+    recorder = Options(path).recorder()
+    monkeypatch.setattr(recorder._core.journal, "_delay", 0.0)
+    recorder.item("a", "x")
+    os.replace(notes, path)
+    recorder.item("b", "x")
+    recorder.item("c", "x")
+    assert (recorder.written, recorder.dropped) == (1, 2)
+    assert path.read_text() == "# notes of mine\n"
+    os.rename(path, notes)
+    recorder.item("d", "x")
+    recorder.close()
+    assert [record["item_id"] for record in data(path, "context.item.added")] == ["d"]
+    lost = data(path, vocab.RECORD_DROPPED)
+    assert [record["reasons"] for record in lost] == [{"it is not a trace": 2}]
+    assert notes.read_text() == "# notes of mine\n"
+    assert "2 of 4 events are not in the trace (it is not a trace 2)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("found", [b"", b'{"schema_version":"0.1.1","event_type":"context.x"}\n'])
+def test_a_new_file_or_another_trace_under_the_name_is_gone_on_with(
+    path: Path, tmp_path: Path, found: bytes
+) -> None:
+    recorder = Options(path).recorder()
+    recorder.item("a", "x")
+    (tmp_path / "other").write_bytes(found)
+    os.replace(tmp_path / "other", path)
+    recorder.item("b", "x")
+    recorder.close()
+    assert (recorder.written, recorder.dropped) == (2, 0)
+    assert path.read_bytes().startswith(found)
+    assert b'"item_id":"b"' in path.read_bytes()
+
+
+def test_what_could_not_be_opened_at_first_is_looked_at_once_it_can(path: Path) -> None:
+    path.symlink_to("nowhere")
+    recorder = Options(path, say=lambda line: None).recorder(must=False)
+    path.unlink()
+    path.write_text("# notes of mine\n")
+    time.sleep(0.1)
+    recorder.item("a", "x")
+    recorder.close()
+    assert (recorder.written, recorder.dropped) == (0, 1)
+    assert path.read_text() == "# notes of mine\n"
+
+
+def test_lines_of_others_are_not_appended_to_a_file_that_took_the_name(path: Path, tmp_path: Path) -> None:
+    target = AppendTarget(Options(path))
+    target.write(b'{"schema_version":"0.1.1","event_type":"context.x"}\n')
+    (tmp_path / "notes.txt").write_text("# notes of mine\n")
+    os.replace(tmp_path / "notes.txt", path)
+    with pytest.raises(OSError, match="it is not a trace"):
+        target.write(b"{}\n")
+    target.close()
+    assert (target.written, target.error) == (1, "it is not a trace")
+    assert path.read_text() == "# notes of mine\n"
 
 
 def test_rotation_loses_nothing_and_each_file_stands_alone(path: Path, tmp_path: Path) -> None:
