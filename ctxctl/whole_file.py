@@ -3,9 +3,56 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import Final
+
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""What ends the process without an exception, unless somebody handles it."""
+_unfinished: Final[set[str]] = set()
+"""Files that are to be gone when the process ends by a signal."""
+
+
+@contextmanager
+def gone_if_ended(path: str) -> Iterator[None]:
+    """While its `with` runs, a signal that ends the process removes this file first.
+
+    Signals that somebody handles or ignores are theirs, and only the main thread can ask for any.
+    """
+    _unfinished.add(path)
+    taken = []
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in _ENDS:
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, _remover(os.getpid()))
+                    taken.append(number)
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+        _unfinished.discard(path)
+
+
+def _remover(owner: int) -> Callable[[int, FrameType | None], None]:
+    """A handler that removes what is unfinished and lets the signal do what it would have done.
+
+    A forked child has the handler too, but the files are its parent's.
+    """
+
+    def remove(number: int, _frame: FrameType | None) -> None:
+        if os.getpid() == owner:
+            for path in tuple(_unfinished):
+                with suppress(OSError):
+                    os.unlink(path)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    return remove
 
 
 def partial_name(path: str) -> str:
@@ -28,7 +75,8 @@ def replace_file(path: str | Path, data: bytes, *, mode: int = 0o600, exactly: b
     name = os.fspath(path)
     partial = partial_name(name)
     try:
-        _write_new(partial, data, mode, exactly=exactly, then=lambda: os.replace(partial, name))
+        with gone_if_ended(partial):
+            _write_new(partial, data, mode, exactly=exactly, then=lambda: os.replace(partial, name))
     except OSError as error:
         raise OSError(error.errno, error.strerror, name) from None
 

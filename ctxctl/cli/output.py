@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
-from ctxctl.whole_file import partial_name
+from ctxctl.whole_file import gone_if_ended, partial_name
 from ctxctl.wording import progress
 
 if TYPE_CHECKING:
@@ -377,13 +377,15 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
         return
     if status is not None and not force:
         raise UsageError("output-exists", f"{output} already exists", hint="give --force to replace it")
-    file = NewFile(output)
-    try:
-        yield cast("IO[bytes]", file)
-        file.finish(replaces=status is not None)
-    except BaseException:
-        file.abandon()
-        raise
+    partial = partial_name(output)
+    with gone_if_ended(partial):
+        file = NewFile(output, partial)
+        try:
+            yield cast("IO[bytes]", file)
+            file.finish(replaces=status is not None)
+        except BaseException:
+            file.abandon()
+            raise
 
 
 def _status(place: str | int) -> os.stat_result | None:
@@ -433,18 +435,18 @@ def _opened_device(output: str, mode: int) -> int:
 
 
 class NewFile:
-    """A file that is written beside the name that it gets once it is whole; its errors name it.
+    """A file that is written under a name beside the one that it gets once it is whole; its errors name it.
 
     Raises UnreadableError("not-writable") where none can be made there.
     """
 
     closed = False
 
-    def __init__(self, output: str) -> None:
+    def __init__(self, output: str, partial: str) -> None:
         from ctxctl.errors import UnreadableError
 
         self._output = output
-        self._partial = partial_name(output)
+        self._partial = partial
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb", buffering=_BLOCK)
