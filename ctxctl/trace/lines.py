@@ -50,6 +50,11 @@ def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iter
             held.append(chunk)
             size += len(chunk)
             if size > LINE_LIMIT:
+                if not any(piece.strip(b"\0") for piece in held):  # no line, however long
+                    at = source.data_from(at)
+                    nuls, begin = nuls + at - begin, at
+                    held, size = [], 0
+                    continue
                 if nuls:
                     yield _nuls(begin, nuls)
                 yield (skipped := _skip(source, begin, at))

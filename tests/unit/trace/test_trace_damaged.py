@@ -108,6 +108,26 @@ def test_a_hole_of_nuls_larger_than_a_block() -> None:
     assert {line for line, _, _ in problems} == {2}
 
 
+@pytest.mark.parametrize("behind", [b"", b"\n", b"more"])
+def test_nuls_beyond_the_longest_line_are_told_as_what_they_are(
+    behind: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctxctl.trace.lines.LINE_LIMIT", 1 << 20)
+    lines = SOUND.splitlines(keepends=True)
+    for damaged in (SOUND + bytes(5 << 20) + behind, lines[0] + bytes(5 << 20) + lines[1] + lines[2]):
+        events, problems = read(damaged)
+        assert len(events) == 3
+        assert "nul-bytes" in {slug for _, _, slug in problems}
+        assert "line-too-long" not in {slug for _, _, slug in problems}
+
+
+def test_a_line_that_begins_with_nuls_and_is_too_long_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctxctl.trace.lines.LINE_LIMIT", 1 << 20)
+    events, problems = read(SOUND + b"{" + bytes(3 << 20))
+    assert len(events) == 3
+    assert [slug for _, _, slug in problems] == ["line-too-long"]
+
+
 def test_nesting_that_only_the_stack_limits() -> None:
     line = SOUND.splitlines()[1]
     for depth in (150, 250, 500, *range(880, 1030, 3), 5000, 100_000):
