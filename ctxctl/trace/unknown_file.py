@@ -9,6 +9,8 @@ from itertools import islice
 import orjson
 
 _SIGNATURES = (
+    (b"\xff\xfe\0\0", "UTF-32 text", "convert it: iconv -f UTF-32 -t UTF-8"),
+    (b"\0\0\xfe\xff", "UTF-32 text", "convert it: iconv -f UTF-32 -t UTF-8"),
     (b"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
     (b"\x1f\x8b", "gzip inside gzip", "decompress it once"),
@@ -41,10 +43,10 @@ def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, st
         if head.startswith(magic):
             return f": it looks like {what}", hint
     body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not body.strip(b"\0"):
+    if not body.strip(b"\0 \t\r\n"):
         return ": it is blank" if b"\0" not in body else ": it is all NUL bytes", None
-    if head[1::2].count(0) > len(head) // 3 or head[::2].count(0) > len(head) // 3:
-        return ": it looks like UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"
+    if (wide := _wide_encoding(head)) is not None:
+        return f": it looks like {wide[:6]} text", f"convert it: iconv -f {wide} -t UTF-8"
     if b"\0" in body:
         return ": it looks like binary data", None
     if body.startswith(b"["):
@@ -54,6 +56,18 @@ def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, st
     if body.startswith(b"<"):
         return ": it looks like markup", None
     return ": it is not JSON Lines", f"a trace has one JSON object a line; {_FOREIGN}"
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    """The encoding of text whose ASCII characters are of two or four bytes, all but one of them NUL.
+
+    Without a byte-order mark, its name has to tell where that one is.
+    """
+    for width in (4, 2):
+        quiet = [head[at::width].count(0) * 3 > len(head) // width * 2 for at in range(width)]
+        if sum(quiet) == width - 1 and not (quiet[0] and quiet[-1]):
+            return f"UTF-{8 * width}{'BE' if quiet[0] else 'LE'}"
+    return None
 
 
 def _object(body: bytes, whole: Callable[[], bytes]) -> tuple[str, str | None]:
