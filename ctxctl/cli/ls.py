@@ -104,9 +104,10 @@ def _print(
     from ctxctl import __version__
     from ctxctl.cli.output import is_terminal, note
     from ctxctl.report import session_list as report
+    from ctxctl.trace.inputs import absolute_path
 
     out = run.out
-    top = "" if place is None else os.path.abspath(place)
+    top = "" if place is None else absolute_path(place)
 
     def path_of(one: ListedSession) -> str:
         """As it was typed where a directory was."""

@@ -55,8 +55,9 @@ def directory_sessions(path: str, run: Run) -> Iterator[Sessions]:
     from ctxctl.cli.fleet import answers, fleet, kept_things
     from ctxctl.fleet.session_files import ListPlace
     from ctxctl.fleet.surroundings import surroundings
+    from ctxctl.trace.inputs import absolute_path
 
-    top, is_folder = os.path.abspath(path), os.path.isdir(path)
+    top, is_folder = absolute_path(path), os.path.isdir(path)
     with fleet(path, run, "looking for sessions", alone=not is_folder) as found:
         if found is not None:
             top = top if is_folder else os.path.dirname(top)

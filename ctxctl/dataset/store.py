@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UnavailableError, UnreadableError
 from ctxctl.text import visible
+from ctxctl.trace.inputs import absolute_path
 
 _URL: Final = re.compile(r"[a-z][a-z0-9+]{1,15}://", re.IGNORECASE)
 _SAID: Final = 300
@@ -53,7 +54,7 @@ class DatasetStore:
             ) from None  # fmt: skip
         self.place = place
         self._os = obstore
-        self.folder = None if _URL.match(place) else Path(os.path.abspath(place))
+        self.folder = None if _URL.match(place) else Path(absolute_path(place))
         """None: it is no folder of this machine."""
         with self._told():
             self._store: Any = (

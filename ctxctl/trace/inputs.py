@@ -63,7 +63,7 @@ class Inputs:
 
     def file(self, path: str | Path) -> None:
         """A file is about to be read, or looked for."""
-        name = _absolute(path)
+        name = absolute_path(path)
         state = file_state(name)
         known = self.files.setdefault(name, state)
         if known != state:
@@ -73,7 +73,7 @@ class Inputs:
 
     def listing(self, directory: str | Path, pattern: str, found: list[str]) -> None:
         """A directory was listed: what a pattern found there."""
-        key = (_absolute(directory), pattern)
+        key = (absolute_path(directory), pattern)
         if self.listings.setdefault(key, _digest(found)) != _digest(found):
             self.steady = False
 
@@ -121,10 +121,16 @@ def real_place(path: str | Path) -> Path:
         return Path(path)
 
 
-def _absolute(path: str | Path) -> str:
-    """An absolute path of the same file; `abspath` alone takes `link/..` for the directory of the link."""
+def absolute_path(path: str | Path) -> str:
+    """An absolute path of the same file; `abspath` alone takes `link/..` for the directory of the link.
+
+    Raises OSError, which names the path, where it is relative to a directory that is gone.
+    """
     name = os.fspath(path)
-    return os.path.abspath(real_place(name) if os.pardir in name.split(os.sep) else name)
+    try:
+        return os.path.abspath(real_place(name) if os.pardir in name.split(os.sep) else name)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 _RECORDING: Final[ContextVar[Inputs | None]] = ContextVar("inputs", default=None)

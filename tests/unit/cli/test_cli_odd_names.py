@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.cli.main import run
+from ctxctl.errors import Exit
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "claude_code" / "compaction.jsonl"
@@ -127,3 +128,19 @@ def test_a_file_of_five_gigabytes_with_nothing_in_it(tmp_path: Path, capfdbinary
     assert run(["replay", str(NATIVE), "--json"]) == 0
     plain = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     assert [row for row in rows if row["type"] == "step"] == [row for row in plain if row["type"] == "step"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["lint REL", "replay REL", "cost REL", "find REL alpha", "validate REL", "export REL", "ls REL",
+     "fleet ask overview --dataset REL"],
+)  # fmt: skip
+def test_a_path_in_a_directory_that_is_gone_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run(command.replace("REL", "rel.jsonl").split()) == Exit.UNREADABLE
+    assert capsys.readouterr().err == "ctxctl: error: rel.jsonl: No such file or directory\n"
