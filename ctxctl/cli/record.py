@@ -114,6 +114,9 @@ def record(
     One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
     Secrets are replaced before anything is written. To follow the recording live: ctxctl watch FILE.
     """
+    # Once no more files can be opened, what tells of that cannot be imported any more.
+    import ctxctl.cli.output  # noqa: F401
+
     if options.format is not None:
         from ctxctl.cli.run import note_old_format
 

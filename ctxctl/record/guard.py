@@ -10,8 +10,11 @@ from __future__ import annotations
 import socket
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from typing import Any, Final
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 MAX_BODY: Final = 64 << 20
 """Bytes of one body at most, as it comes and decoded."""
@@ -61,6 +64,20 @@ def room_for_connections(each: int = 1) -> int:
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
     return max(min(MAX_CONNECTIONS, (soft - _SPARE_DESCRIPTORS) // each), 1)
+
+
+def new_event_loop() -> AbstractEventLoop:
+    """Return an event loop; raises OSError where there are no descriptors for it.
+
+    They are asked for beforehand: a loop that gets only some of them prints a traceback when it is deleted.
+    """
+    import asyncio
+
+    with ExitStack() as stack:
+        for _ in range(2):  # the loop takes a pair of sockets and a selector
+            for one in socket.socketpair():
+                stack.enter_context(one)
+    return asyncio.new_event_loop()
 
 
 # -- who may send -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import UsageError
-from ctxctl.record.guard import loopback, own_hosts
+from ctxctl.record.guard import loopback, new_event_loop, own_hosts
 from ctxctl.record.proxy.connection import Connection
 from ctxctl.record.proxy.upstreams import NetworkProxy, connect, network_proxy_of, trusted_context
 from ctxctl.record.proxy.writer_client import Copies
@@ -145,7 +145,11 @@ class Proxy:
                     hint="an environment variable still holds the proxy's address: unset it",
                 )  # fmt: skip
         self.copies = Copies(copies)
-        self._loop = asyncio.new_event_loop()
+        try:
+            self._loop = new_event_loop()
+        except OSError:
+            self._close()
+            raise
         self._began = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ctxctl-proxy", daemon=True)
         self._thread.start()

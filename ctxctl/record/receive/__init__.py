@@ -39,6 +39,7 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
         UnavailableError: `needs-serve`, `needs-otlp`.
     """
     from ctxctl.record.end_signals import EndSignals
+    from ctxctl.record.guard import new_event_loop
 
     _available(otlp=otlp)
     sockets = listening(port)
@@ -54,10 +55,8 @@ def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
         asyncio.get_running_loop().add_reader(ending.fd, asked.set)
         await asked.wait()
 
-    with EndSignals() as ending:
-        asyncio.run(
-            receive(options, recorder, sockets, otlp=otlp, events=events, until=lambda: until(ending))
-        )
+    with EndSignals() as ending, asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(receive(options, recorder, sockets, otlp=otlp, events=events, until=lambda: until(ending)))
     return 0
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from record_help import ctxctl
+from record_help import ROOT, ctxctl
 
 from ctxctl import Recorder
 from ctxctl.cli.main import run
@@ -163,3 +165,20 @@ def test_views_say_what_failed_and_what_was_lost(tmp_path: Path, command: tuple[
 def test_a_frame_says_that_its_request_failed(tmp_path: Path) -> None:
     path = failing(tmp_path / "t.jsonl")
     assert "evidence   recorded: failed TimeoutError" in ctxctl("show", f"{path}@1").stdout
+
+
+@pytest.mark.parametrize("most", range(8, 17))
+def test_without_descriptors_there_is_one_line_and_no_traceback(most: int, tmp_path: Path) -> None:
+    script = (
+        "import resource, runpy; "
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({most}, {most})); "
+        "runpy.run_module('ctxctl', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", script, "record", "-o", str(tmp_path / "t.jsonl"), "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        assert done.stderr.startswith("ctxctl: error: ")
+        assert done.stderr.endswith("Too many open files\n")
+        assert done.stderr.count("\n") == 1
+    else:
+        assert "Traceback" not in done.stderr
