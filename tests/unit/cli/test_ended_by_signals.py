@@ -40,9 +40,13 @@ FORKING = """
 from ctxctl.cli.output import Output, destination
 with destination(sys.argv[1], Output(), force=True) as file:
     file.write(b"new")
+    begun, begins = os.pipe()
     child = os.fork()
     if not child:
+        os.write(begins, b"x")
         time.sleep(60)
+        os._exit(0)
+    os.read(begun, 1)  # what comes before that, Python forgets
     os.kill(child, signal.SIGTERM)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
