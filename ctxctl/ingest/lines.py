@@ -11,19 +11,17 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.ingest.checkpoint import Checkpoint, checkpoint_of
+from ctxctl.ingest.lookahead import LookAhead
 from ctxctl.ingest.understood import account_of
 from ctxctl.model.problem import Problem
 from ctxctl.trace.lines import Block, line_blocks
-from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, nesting_balance, repair_line
+from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, repair_line
 from ctxctl.trace.source import Source
 
 Report = Callable[[Problem], None]
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 """Largest file that is read as one pretty-printed JSON document."""
-MAX_JOINED = 4 * 1024 * 1024
-"""Bytes of one record over several lines, where the file is not one document."""
-_GOES_ON = (b"{", b"[", b",", b":")
 _MAX_RESYNC = 16
 _BOM = b"\xef\xbb\xbf"
 _RETURN = ord("\r")
@@ -111,7 +109,7 @@ def values(
                 yield first, value
             return
     loads = orjson.loads
-    ahead = _LookAhead(stream, checkpoint)
+    ahead = LookAhead(stream, checkpoint)
     waiting: deque[Line] = ahead.waiting
     waiting.append(first)
     while (line := waiting.popleft() if waiting else next(stream, None)) is not None:
@@ -124,7 +122,7 @@ def values(
         try:
             value = loads(data)
         except orjson.JSONDecodeError:
-            joined = ahead.join(line) if data[-1:] in _GOES_ON else None
+            joined = ahead.join(line)
             if joined is not None:
                 yield line._replace(data=b""), joined
                 continue
@@ -138,58 +136,6 @@ def values(
                 yield line, value
         else:
             yield line, value
-
-
-class _LookAhead:
-    """Lines that were read ahead of the one at hand."""
-
-    def __init__(self, lines: Iterator[Line], checkpoint: Checkpoint | None) -> None:
-        self._checkpoint = checkpoint
-        self.waiting: deque[Line] = deque()
-        """Those that are still to be handed on, before the rest of the lines."""
-        self._lines = lines
-
-    def join(self, line: Line) -> Any:
-        """Take the array or object that a line begins and later lines end; None, and nothing taken, where
-        they do not.
-
-        No line of such a value ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole
-        record.
-        """
-        depth = nesting_balance(line.data)
-        parts, size, at = [line.data], len(line.data), 0
-        while depth is not None and depth > 0 and size <= MAX_JOINED:
-            if at == len(self.waiting):
-                more = next(self._lines, None)
-                if more is not None and not more.data and self._checkpoint is not None:
-                    self._checkpoint.pass_over()
-                    more = next(self._lines, None)
-                if more is None:
-                    return None
-                self.waiting.append(more)
-            data = self.waiting[at].data
-            at += 1
-            change = nesting_balance(data)
-            if change is None or (change == 0 and data[:2] == b'{"' and _is_record(data)):
-                return None
-            depth, size = depth + change, size + len(data)
-            parts.append(data)
-        if depth != 0:
-            return None
-        try:
-            value = orjson.loads(b"\n".join(parts))
-        except orjson.JSONDecodeError:
-            return None
-        for _ in range(at):
-            self.waiting.popleft()
-        return value
-
-
-def _is_record(data: bytes) -> bool:
-    try:
-        return isinstance(orjson.loads(data), dict)
-    except orjson.JSONDecodeError:
-        return False
 
 
 def _document(source: Source) -> Any:
