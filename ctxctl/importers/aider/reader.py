@@ -19,7 +19,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.lines import lines as lines_of
 from ctxctl.ingest.parts import Part
-from ctxctl.ingest.run import Run
+from ctxctl.ingest.run import Run, most_work
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -55,6 +55,7 @@ class RequestLog:
     def events(self, source: Source) -> Iterator[Json]:
         """Yield the log's steps as its lines are read."""
         self._run.opened()
+        most = most_work(source)
         for line in lines_of(source, self._run.report):
             self._run.line = line
             text = line.data.decode("utf-8", "replace")
@@ -64,6 +65,9 @@ class RequestLog:
                 self._mark, self._mark_at = mark.group(1), line.number
                 self._run.make.at(mark.group(2))
                 yield from self._run.drain()
+                if self._run.make.work > most:
+                    self._run.windows_too_large(most)
+                    break
             else:
                 self._line(text)
         self._section()
@@ -119,6 +123,10 @@ _RESTORED: Final = "Restored previous conversation history"
 _VERSION: Final = re.compile(r"Aider v(\d+(?:\.\d+){1,3})")
 _APPLIED: Final = "Applied edit to "
 _COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
+_TOLD: Final = 10
+"""Placements that an item counts as which is told again without a byte of its own."""
+_MOVED: Final = 16
+"""Rows that are moved at the cost of one placement."""
 _BLANKS: Final = 100
 """The most empty lines in a row that are kept."""
 _EMPTIED: Final = ("/clear", "/reset")
@@ -138,7 +146,7 @@ class History:
     def events(self, source: Source) -> Iterator[Json]:
         """Yield the sessions' steps as their lines are read."""
         self._run.opened()
-        last = 0
+        last, most = 0, most_work(source)
         for line in lines_of(source, self._run.report):
             for _ in range(min(line.number - last - 1, _BLANKS)):
                 self._blank()
@@ -148,6 +156,9 @@ class History:
             self._line(text)
             self._past.take(text)
             yield from self._run.drain()
+            if self._run.make.work > most:
+                self._run.windows_too_large(most)
+                break
         self._close()
         yield from self._run.finish()
 
@@ -251,8 +262,14 @@ class History:
     def _restore(self) -> None:
         """Begin the chat with the restored messages of the file up to here."""
         parts = self._past.parts(self._run.line.number)
+        self._move(0)
+        self._run.make.work += _TOLD * len(parts)
         self._window.splice(0, 0, parts)
         self._before_files += len(parts)
+
+    def _move(self, first: int) -> None:
+        """Count the rows from `first` on, among which some come or go, as looked at."""
+        self._run.make.work += (len(self._window.rows) - first) // _MOVED
 
     def _settle(self) -> None:
         """After an edit, move what was said before the files, and add what the program says of the edit."""
