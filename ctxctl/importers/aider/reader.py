@@ -125,7 +125,7 @@ _APPLIED: Final = "Applied edit to "
 _COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
 _TOLD: Final = 10
 """Placements that an item counts as which is told again without a byte of its own."""
-_MOVED: Final = 16
+_MOVED: Final = 64
 """Rows that are moved at the cost of one placement."""
 _BLANKS: Final = 100
 """The most empty lines in a row that are kept."""
@@ -178,7 +178,8 @@ class History:
         self._window: Conversation = self._run.thread()
         self._model: str | None = None
         self._turns = 0
-        self._files: list[str] = []
+        self._files: dict[str, None] = {}
+        """The paths of the files in the chat, in order."""
         self._before_files = 0
         """How many rows stand before the files: what was said up to the last edit."""
         self._edited = False
@@ -231,9 +232,10 @@ class History:
         elif (added := _ADDED.match(text)) is not None:
             self._add(added.group(1))
         elif (removed := _REMOVED.match(text)) is not None:
-            self._remove([removed.group(1)])
+            self._remove(removed.group(1))
         elif text.startswith("Dropping all files"):
-            self._remove(list(self._files))
+            self._window.splice(self._before_files, len(self._files), cause="dropped")
+            self._files.clear()
         elif (version := _VERSION.match(text)) is not None:
             self._run.make.by(version.group(1))
         elif text.startswith(_RESTORED):
@@ -246,18 +248,20 @@ class History:
     def _add(self, path: str) -> None:
         """Add a file, which every request carries from now on; its text is not recorded."""
         if path not in self._files:
-            self._window.splice(self._before_files + len(self._files), 0, [self._file(path)])
-            self._files.append(path)
+            last = self._before_files + len(self._files)
+            self._move(last)
+            self._window.splice(last, 0, [self._file(path)])
+            self._files[path] = None
 
     def _file(self, path: str) -> Part:
         return Part("external_resource", None, "user", source=path, title=path, line=self._run.line.number)
 
-    def _remove(self, paths: list[str]) -> None:
-        for path in paths:
-            if path in self._files:
-                at = self._files.index(path)
-                self._window.splice(self._before_files + at, 1, cause="dropped")
-                del self._files[at]
+    def _remove(self, path: str) -> None:
+        if path in self._files:
+            self._move(self._before_files)
+            at = list(self._files).index(path)
+            self._window.splice(self._before_files + at, 1, cause="dropped")
+            del self._files[path]
 
     def _restore(self) -> None:
         """Begin the chat with the restored messages of the file up to here."""
@@ -268,7 +272,7 @@ class History:
         self._before_files += len(parts)
 
     def _move(self, first: int) -> None:
-        """Count the rows from `first` on, among which some come or go, as looked at."""
+        """Count that rows come or go in front of others, of which `first` is the first one."""
         self._run.make.work += (len(self._window.rows) - first) // _MOVED
 
     def _settle(self) -> None:

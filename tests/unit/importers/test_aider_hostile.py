@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ctxctl.importers.aider.reader import History
 from ctxctl.ingest import run
+from ctxctl.ingest.lines import ignore_problem
 from tests.unit.importers.agent_help import imported
 
 HEAD = "# aider chat started at 2025-01-01 00:00:00\n\n"
@@ -26,4 +28,50 @@ def test_a_history_that_is_restored_again_and_again_is_not_told_without_end(
     for times in (100, 400):
         told, slugs = read(said + restored * times)
         assert slugs == {"windows-too-large"}
-        assert told < 300 + times
+        assert told < 500 + times
+
+
+class _Path(str):
+    """A path that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Path.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_file_is_not_looked_for_among_all_that_were_added() -> None:
+    history = History("aider", ignore_problem)
+    paths = [_Path(f"f{number}") for number in range(400)]
+    _Path.compared = 0
+    for path in paths * 2:
+        history._add(path)
+    assert _Path.compared < 2 * len(paths)
+    assert history._run.make.work < 2 * len(paths)
+
+
+def test_files_that_are_dropped_one_by_one_are_counted_as_looked_at() -> None:
+    history, paths = History("aider", ignore_problem), [_Path(f"f{number}") for number in range(640)]
+    for path in paths:
+        history._add(path)
+    _Path.compared, before = 0, history._run.make.work
+    for path in reversed(paths):
+        history._remove(path)
+    assert _Path.compared < 64 * (history._run.make.work - before)
+    assert history._files == {}
+    assert len(history._window) == 0
+
+
+def test_all_files_are_dropped_at_once() -> None:
+    history, paths = History("aider", ignore_problem), [_Path(f"f{number}") for number in range(400)]
+    for path in paths:
+        history._add(path)
+    _Path.compared = 0
+    history._printed("Dropping all files from the chat session.")
+    assert _Path.compared == 0
+    assert history._files == {}
+    assert len(history._window) == 0
