@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from ctxctl.ingest.build import Json
@@ -16,7 +17,8 @@ from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import chat_usage, clock
 from ctxctl.trace.source import Source
 
-_BLOCK: Final = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
+_OPENING: Final = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n")
+_END: Final = "\n```"
 
 
 class Trajectory(Run):
@@ -78,8 +80,19 @@ def _command(message: Json, extra: Json) -> str | None:
     if isinstance(actions, list) and len(actions) == 1 and isinstance(actions[0], dict):
         return first_line(actions[0].get("command"))
     content = message.get("content")
-    found = _BLOCK.findall(content) if isinstance(content, str) else []
-    return first_line(found[0]) if len(found) == 1 else None
+    blocks = list(islice(_blocks(content), 2)) if isinstance(content, str) else []
+    return first_line(blocks[0]) if len(blocks) == 1 else None
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The commands in a text; where one does not end, none that begins behind it does."""
+    opening = _OPENING.search(text)
+    while opening is not None:
+        end = text.find(_END, opening.end())
+        if end < 0:
+            return
+        yield text[opening.end() : end]
+        opening = _OPENING.search(text, end + len(_END))
 
 
 def _cut(chat: Chat, message: Json, *, asked: bool, command: str | None) -> list[Part]:

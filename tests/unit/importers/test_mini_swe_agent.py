@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from ctxctl.importers.mini_swe_agent.reader import _blocks
 from tests.unit.importers.trajectories import detected, read
 
 
@@ -80,3 +84,36 @@ def test_output_that_comes_back_as_a_message_goes_by_its_command() -> None:
     found = read({"trajectory_format": "mini-swe-agent-1", "info": {}, "messages": messages})
     titles = [i.get("title") for i in found.items().values() if i["context_kind"] == "tool_result"]
     assert titles == ["ls -R", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("```bash\nls\n```", ["ls"]),
+        ("a ```mswea_bash_command \t\nls\nls\n``` b", ["ls\nls"]),
+        ("```bash\nls\n```\n```bash\npwd\n```", ["ls", "pwd"]),
+        ("```bash\nls\n```bash\npwd\n```", ["ls"]),
+        ("```bash\n```\n```", ["```"]),
+        ("```bash\nls", []),
+        ("```bash ls\n```", []),
+    ],
+)
+def test_the_commands_of_an_answer(text: str, commands: list[str]) -> None:
+    assert list(_blocks(text)) == commands
+
+
+class _Text(str):
+    """A text that counts how often it is searched."""
+
+    __slots__ = ()
+    searched = 0
+
+    def find(self, *given: Any) -> int:
+        _Text.searched += 1
+        return str.find(self, *given)
+
+
+def test_commands_that_do_not_end_are_looked_for_once() -> None:
+    _Text.searched = 0
+    assert list(_blocks(_Text("x```bash\n" * 1000))) == []
+    assert _Text.searched == 1
