@@ -38,7 +38,8 @@ _REPR: Final = re.compile(
     r"role='(\w+)' content=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|None)(?= )", re.DOTALL
 )
 _REPR_ID: Final = re.compile(r" tool_call_id='([^']*)'")
-_REPR_CALLS: Final = re.compile(r" tool_calls=(\[\{.*?\}\]) (?=[a-z_]+=)", re.DOTALL)
+_REPR_CALLS: Final = " tool_calls="
+_REPR_CALLS_END: Final = re.compile(r"(?<=\}\]) (?=[a-z_]+=)")
 _MAX_REPR: Final = 1 << 20
 _PROSE: Final = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?", re.MULTILINE)
 
@@ -362,11 +363,21 @@ def _from_repr(text: str, found: re.Match[str]) -> list[Json]:
     call_id = _REPR_ID.match(rest[rest.find(" tool_call_id=") :]) if " tool_call_id='" in rest else None
     if call_id is not None:
         made["tool_call_id"] = call_id.group(1)
-    calls = _REPR_CALLS.search(rest)
-    listed = _literal(calls.group(1)) if calls is not None else None
+    calls = _repr_calls(rest)
+    listed = _literal(calls) if calls is not None else None
     if isinstance(listed, list):
         made["tool_calls"] = listed
     return [{**one, DERIVED: True} for one in _chat(made)]
+
+
+def _repr_calls(rest: str) -> str | None:
+    """The list of tool calls in a repr; where the first one that begins does not end, none does."""
+    start = rest.find(_REPR_CALLS + "[{")
+    if start < 0:
+        return None
+    start += len(_REPR_CALLS)
+    end = _REPR_CALLS_END.search(rest, start + len("[{}]"))
+    return rest[start : end.start()] if end is not None else None
 
 
 def _literal(text: str) -> Any:
