@@ -20,6 +20,7 @@ _GROWTH: Final = 8
 _SMALL: Final = 100_000
 _ENTRY: Final = re.compile(rb"^([ ]*)-(?:[ ]|\r?$)", re.M)
 _ALIAS: Final = re.compile(rb"([:-][ ]+)\*([A-Za-z0-9_-]+)(?=[ ]*\r?$)", re.M)
+_ANCHOR: Final = re.compile(rb"&([A-Za-z0-9_-]+)")
 _OWN_KEY: Final = re.compile(rb"^(?![ ]*-)(?=\S)[^\n#]*:", re.M)
 
 
@@ -99,7 +100,8 @@ def _one_by_one(data: bytes, keys: tuple[str, ...], loader: Any, report: Report)
 
 def _closed(piece: bytes) -> bytes:
     """An entry by itself: what it takes over from earlier ones by alias (headers, as a rule) is null."""
-    return _ALIAS.sub(lambda m: m[0] if b"&" + m[2] in piece else m[1] + b"null", piece)
+    own = set(_ANCHOR.findall(piece))
+    return _ALIAS.sub(lambda m: m[0] if m[2] in own else m[1] + b"null", piece)
 
 
 def _spans(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
