@@ -98,6 +98,7 @@ _DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking", "signature
 
 
 def _anthropic(found: list[Json]) -> Json | None:
+    """The message; it is put together in what its own events hold, which nobody else has."""
     body: Json = {}
     blocks: dict[int, Json] = {}
     texts: dict[tuple[int, str], list[str]] = {}
@@ -136,8 +137,9 @@ def _delta(block: Json, texts: dict[tuple[int, str], list[str]], at: int, delta:
     if kind == "input_json_delta":
         texts.setdefault((at, "input"), []).append(str(delta.get("partial_json") or ""))
     elif kind == "citations_delta":
-        cited = block.get("citations")
-        block["citations"] = [*(cited if isinstance(cited, list) else []), delta.get("citation")]
+        if not isinstance(block.get("citations"), list):
+            block["citations"] = []
+        block["citations"].append(delta.get("citation"))
     elif isinstance(kind, str) and kind in _DELTAS:
         field = _DELTAS[kind]
         value = delta.get(field)
@@ -158,12 +160,12 @@ _PROMPT: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_inp
 
 
 def _later(before: Any, after: Any) -> Json:
-    """Two reports of usage of one stream: the later total wins.
+    """Two reports of usage of one stream, the first one brought up to the second: the later total wins.
 
     Of the prompt it says nothing by zeros alone; where it has a count of it, its zeros are meant as well
     (what the stream began with was read by a compaction, which is billed apart).
     """
-    merged = dict(before) if isinstance(before, dict) else {}
+    merged: Json = before if isinstance(before, dict) else {}
     told = after if isinstance(after, dict) else {}
     whole = any(told.get(name) for name in _PROMPT)
     for name, value in told.items():

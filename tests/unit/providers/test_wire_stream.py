@@ -184,3 +184,28 @@ def test_what_is_no_stream_gives_nothing() -> None:
     assert stream.streamed_response("") is None
     assert stream.streamed_response("data: [DONE]\n\n") is None
     assert stream.streamed_response("<html>", "anthropic") is None
+
+
+def test_the_citations_of_a_block_are_put_together_in_order() -> None:
+    first = {"cited_text": "a"}
+    told = sse(
+        START,
+        block(0, type="text", text="", citations=[first]),
+        *(delta(0, type="citations_delta", citation={"cited_text": text}) for text in "bc"),
+        block(1, type="text", text="", citations=None),
+        delta(1, type="citations_delta", citation={"cited_text": "d"}),
+    )
+    body = stream.streamed_response(told)
+    assert body is not None
+    cited = [[one["cited_text"] for one in content["citations"]] for content in body["content"]]
+    assert cited == [["a", "b", "c"], ["d"]]
+
+
+def test_what_came_so_far_is_not_copied_with_each_event() -> None:
+    text: dict[str, Any] = {"citations": [{"cited_text": "a"}]}
+    citations = text["citations"]
+    stream._delta(text, {}, 0, {"type": "citations_delta", "citation": {"cited_text": "b"}})
+    assert text["citations"] is citations
+    usage = {"input_tokens": 5, "output_tokens": 1}
+    assert stream._later(usage, {"output_tokens": 7}) is usage
+    assert usage == {"input_tokens": 5, "output_tokens": 7}
