@@ -253,23 +253,26 @@ def _by_tags(text: str) -> list[Piece]:
     while (match := _TAGGED.match(text, at)) is not None and match.group(1) in _HARNESS:
         made.append(_piece(match.group(0), match.group(1)))
         at = match.end()
-    rest = text[at:]
+    end = len(text)
     tail: list[Piece] = []
-    while (found := _last(rest)) is not None:
-        tail.insert(0, _piece(rest[found[0] :], found[1]))
-        rest = rest[: found[0]]
+    while (found := _last(text, at, end)) is not None:
+        tail.append(_piece(text[found[0] : end], found[1]))
+        end = found[0]
+    rest = text[at:end]
     if rest.strip():
         made.append(Piece(rest, "user_message", None))
-    return made + tail
+    return made + tail[::-1]
 
 
-def _last(text: str) -> tuple[int, str] | None:
-    """Where the element of the harness begins with which a text ends, and its name."""
-    body = text.rstrip()
+def _last(text: str, start: int, end: int) -> tuple[int, str] | None:
+    """Where the element of the harness begins with which a stretch of a text ends, and its name; none of
+    them is the whole of it."""
+    while end > start and text[end - 1].isspace():
+        end -= 1
     for tag in _HARNESS:
-        if body.endswith(f"</{tag}>"):
-            at = body.rfind(f"<{tag}>")
-            if at > 0:
+        if text.endswith(f"</{tag}>", start, end):
+            at = text.rfind(f"<{tag}>", start, end)
+            if at > start:
                 return at, tag
     return None
 

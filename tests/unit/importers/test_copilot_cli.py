@@ -237,6 +237,31 @@ def test_the_pieces_of_a_prompt_are_the_whole(sent: str, typed: str | None) -> N
     )
 
 
+class _Text(str):
+    """A text that counts how many of its characters are copied, and those of its parts."""
+
+    __slots__ = ()
+    copied = 0
+
+    def __getitem__(self, at: Any) -> str:
+        part = _Text(str.__getitem__(self, at))
+        _Text.copied += len(part)
+        return part
+
+
+def test_the_elements_that_a_prompt_ends_with_are_cut_off_without_copies_of_the_rest() -> None:
+    sent = _Text("x" + "<reminder></reminder>\n" * 500)
+    _Text.copied = 0
+    found = pieces(sent, None)
+    assert [(piece.kind, piece.tag) for piece in found[:2]] == [
+        ("user_message", None),
+        ("policy_note", "reminder"),
+    ]
+    assert "".join(piece.text for piece in found) == sent
+    assert len(found) == 501
+    assert _Text.copied < 2 * len(sent)
+
+
 def test_both_forms_are_known_by_their_lines() -> None:
     for path in (LOG, STREAM):
         data = path.read_bytes()
