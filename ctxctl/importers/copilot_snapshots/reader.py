@@ -26,6 +26,8 @@ _PLACEHOLDERS: Final = {
     "${compaction_prompt}": ("user_message", "the prompt that asks for a summary, replaced by a placeholder"),
 }
 _IMAGE: Final = "\n[image]"
+_IMAGES: Final = 1000
+"""Images of a message that are items of their own; no provider takes so many."""
 _ROOTS: Final = 2
 """How many messages two conversations must share to be one: the system prompt and the first prompt."""
 
@@ -162,17 +164,26 @@ class _Snapshot:
             kind, title = _PLACEHOLDERS[content.strip()]
             role = string(message.get("role")) or "user"
             return [Part(kind, None, role, key=f"{content.strip()}", title=title, line=line)]
-        images = 0
-        while isinstance(content, str) and content.endswith(_IMAGE):
-            content, images = content.removesuffix(_IMAGE), images + 1
-        said = {**message, "content": content} if images else message
+        said, images = message, 0
+        if isinstance(content, str) and (images := _images(content)):
+            said = {**message, "content": content[: -images * len(_IMAGE)]}
         parts = self._dialect.message(said, len(stored.marks), line, stored.names)
         for part in parts:
             # A snapshot is no request body; a place in one would be made up.
             part.wire = ""
         role = string(message.get("role")) or "user"
-        shown = [Part("image", None, role, title="image, not recorded", line=line) for _ in range(images)]
-        return parts + shown
+        titles = ["image, not recorded"] * min(images, _IMAGES)
+        if images > _IMAGES:
+            titles.append(f"{images - _IMAGES:,} more images, not recorded")
+        return parts + [Part("image", None, role, title=title, line=line) for title in titles]
+
+
+def _images(text: str) -> int:
+    """How many marks of an image a text ends with."""
+    end = len(text)
+    while text.endswith(_IMAGE, 0, end):
+        end -= len(_IMAGE)
+    return (len(text) - end) // len(_IMAGE)
 
 
 def _repeats(old: list[Json], new: list[Json]) -> tuple[int, int]:

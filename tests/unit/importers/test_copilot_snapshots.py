@@ -170,3 +170,15 @@ def test_an_empty_image_that_the_history_leaves_out_makes_no_branch() -> None:
     assert not problems
     assert sum(event["event_type"] == "context.injection.applied" for event in found) == 3
     assert '"branched"' not in json.dumps(found)
+
+
+def test_images_without_number_are_not_items_without_number() -> None:
+    many = message("user", '"Look:' + "\\n[image]" * 4000 + '"')
+    found, problems = events("copilot-snapshots", conversations([many, message("assistant", "ok")]))
+    assert not problems
+    images = [e["data"] for e in found if e["data"].get("context_kind") == "image"]
+    assert len(images) == 1001
+    assert images[0]["title"] == "image, not recorded"
+    assert images[-1]["title"] == "3,000 more images, not recorded"
+    (typed,) = [e["data"] for e in found if e["data"].get("context_kind") == "user_message"]
+    assert typed["content"] == "Look:"
