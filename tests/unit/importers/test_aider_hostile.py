@@ -75,3 +75,14 @@ def test_all_files_are_dropped_at_once() -> None:
     assert _Path.compared == 0
     assert history._files == {}
     assert len(history._window) == 0
+
+
+def test_a_log_of_requests_ends_where_its_windows_have_cost_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = "TO LLM 2025-01-01T00:00:00\n-------\n" + "USER y\n-------\nASSISTANT x\n-------\n" * 20
+    log = (sent * 30).encode()
+    whole, problems = imported("aider", log)
+    assert not problems
+    monkeypatch.setattr(run, "WORK", 1000 - len(log) // 4)
+    cut, problems = imported("aider", log)
+    assert {problem.slug for problem in problems} == {"windows-too-large"}
+    assert len(cut) < len(whole)
