@@ -28,7 +28,19 @@ _TABLE: Final = 1 << 12
 STEPS: Final = 200_000_000
 """Instructions of SQLite's machine after which a reading is given up: a view may be a bomb."""
 MAX_VALUE: Final = 64 << 20
-"""The most bytes of a row; a generated column may claim any size."""
+"""The most bytes of a row."""
+_VALUE: Final = 1 << 20
+"""Bytes that a row may have in a file of any size; further ones a row has in a file only that has as many."""
+READ: Final = 32 << 20
+"""Bytes that may be read of the rows of a file of any size."""
+_TIMES_READ: Final = 8
+"""How often as many bytes as the file has may be read beyond these: no importer reads a table thrice."""
+_CELL: Final = 8
+"""Bytes that a value counts as beside those of its text."""
+_VIRTUAL: Final = 2
+"""What `PRAGMA table_xinfo` says of a column that is computed as it is read, and is not in the file."""
+_SHOWN: Final = 80
+_MOST_SHOWN: Final = 5
 _LEGACY: Final = b"\x01\x01"
 _LOOK: Final = 1_000_000
 """Instructions of SQLite's machine for the table definitions of a file of an unknown format."""
@@ -45,7 +57,8 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
     """Yield what `reader` makes of a database, whose rows are `sqlite3.Row`s, and close the run.
 
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
-    program sees it.  Problems: `document-too-large`, `bad-database`.
+    program sees it.  What is read is what the file holds (`_Gate`).  Problems: `document-too-large`,
+    `bad-database`.
     """
     run.line = WHOLE_FILE
     data = _with_log(source, source.read(0, MAX_DATABASE + 1))
@@ -53,13 +66,76 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
         run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")
         return
     with closing(sqlite3.connect(":memory:")) as database:
+        gate = _Gate(len(data))
         try:
-            database.row_factory = sqlite3.Row
-            _load(database, data, steps or STEPS)
+            _load(database, data, gate, steps or STEPS)
             yield from reader(run, database)
         except _BROKEN as error:
-            run.problem("bad-database", f"the database cannot be read: {error}")
+            run.problem("bad-database", f"the database cannot be read: {gate.why or error}")
+        if gate.passed_over:
+            run.problem("bad-database", _computed(gate.passed_over))
     yield from run.finish()
+
+
+def _computed(columns: dict[str, None]) -> str:
+    names = ", ".join(list(columns)[:_MOST_SHOWN])
+    return f"columns that the file has computed are not read, as their values are not in it: {names}"
+
+
+class _TooMuchError(sqlite3.DataError):
+    """More was read of a database than its file can hold."""
+
+
+class _Gate:
+    """Lets through what a file holds, and nothing that SQL in it makes up.
+
+    A few bytes of SQL make values of any size: a column that is computed as it is read is taken as empty, and
+    a virtual table is not read at all.  What is left can still be more than the file: a column's default
+    stands in each row that lacks it, and damaged pages may lead to one row again and again.  So the bytes
+    that are read are counted.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.value = _longest(size)
+        self.why = ""
+        """Why the reading ended, where the library would say it in words of its own."""
+        self.passed_over: dict[str, None] = {}
+        """The computed columns that were asked for."""
+        self._size = size
+        self._most = self._left = READ + _TIMES_READ * size
+        self._computed: set[tuple[str, str]] = set()
+        self._virtual: set[str] = set()
+
+    def watch(self, database: sqlite3.Connection) -> None:
+        """Stand before all queries to come."""
+        found = database.execute("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'").fetchall()
+        self._virtual = {str(name).lower() for name, page in found if not page}
+        for name, page in found:
+            for column in database.execute(f"PRAGMA table_xinfo({_quoted(name)})") if page else ():
+                if column[6] == _VIRTUAL:
+                    self._computed.add((str(name).lower(), str(column[1]).lower()))
+        database.row_factory = self._row
+        database.set_authorizer(self._asked)
+
+    def _asked(self, action: int, table: str | None, column: str | None, *_where: str | None) -> int:
+        if action != sqlite3.SQLITE_READ or table is None:
+            return sqlite3.SQLITE_OK
+        if table.lower() in self._virtual:
+            self.why = f"{table[:_SHOWN]} is a virtual table, which no program of its kind has there"
+            return sqlite3.SQLITE_DENY
+        if (table.lower(), str(column).lower()) in self._computed:
+            self.passed_over[f"{str(column)[:_SHOWN]} of {table[:_SHOWN]}"] = None
+            return sqlite3.SQLITE_IGNORE
+        return sqlite3.SQLITE_OK
+
+    def _row(self, cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> sqlite3.Row:
+        texts = sum([len(one) for one in values if isinstance(one, str | bytes)])
+        self._left -= texts + _CELL * len(values)
+        if self._left < 0:
+            raise _TooMuchError(
+                f"its rows come to more than {self._most:,} bytes, and the file has {self._size:,}"
+            )
+        return sqlite3.Row(cursor, values)
 
 
 def first_rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
@@ -69,8 +145,8 @@ def first_rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
         return []
     with closing(sqlite3.connect(":memory:")) as database:
         try:
-            _load(database, data)
-            return database.execute(query).fetchmany(most)
+            _load(database, data, _Gate(len(data)))
+            return [tuple(row) for row in database.execute(query).fetchmany(most)]
         except _BROKEN:
             return []
 
@@ -85,11 +161,12 @@ def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json]
         return
     with closing(sqlite3.connect(":memory:")) as opened:
         try:
-            _load(opened, data)
-            names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            _load(opened, data, _Gate(len(data)))
+            names = opened.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+            ).fetchall()
             for (name,) in names:
-                quoted = str(name).replace('"', '""')
-                found = opened.execute(f'SELECT * FROM "{quoted}"')
+                found = opened.execute(f"SELECT * FROM {_quoted(name)}")
                 columns = [str(column[0]) for column in found.description]
                 for number, row in enumerate(islice(found, most), 1):
                     yield str(name), number, dict(zip(columns, row, strict=False))
@@ -97,14 +174,20 @@ def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json]
             return
 
 
-def _load(database: sqlite3.Connection, data: bytes, steps: int = STEPS) -> None:
+def _longest(size: int) -> int:
+    """The most bytes of a row of a file."""
+    return min(MAX_VALUE, max(_VALUE, size))
+
+
+def _load(database: sqlite3.Connection, data: bytes, gate: _Gate, steps: int = STEPS) -> None:
     """Fill an empty database in memory; no code in the file runs, and queries end at `steps`."""
     # A copy in memory has no write-ahead log beside it; bytes 18 and 19 would ask for one.
     database.deserialize(data[:18] + _LEGACY + data[20:])
     database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, gate.value)
     database.set_progress_handler(lambda: 1, steps)
     _without_views(database)
+    gate.watch(database)
 
 
 def _with_log(source: Source, data: bytes) -> bytes:
@@ -127,16 +210,16 @@ def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
     (it came through a pipe, or was compressed), or that has a log.  Nothing where they cannot be read.
     """
     if path is None:
-        first = _definitions(None, data())
+        first = _definitions_in(data())
     else:
-        first = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", b"")
+        first = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", path.stat().st_size)
     if first is not None:
         yield first
     if path is None or not _log_of(path).is_file():
         return
     whole = data()
     merged = _merged(path, whole) if len(whole) <= MAX_DATABASE else whole
-    second = _definitions(None, merged) if merged is not whole else None
+    second = _definitions_in(merged) if merged is not whole else None
     if second is not None and second != first:
         yield second
 
@@ -146,14 +229,16 @@ def table_names(head: bytes) -> set[str]:
     return {found[1].decode("ascii", "replace") for found in _DEFINED.finditer(head)}
 
 
-def _definitions(uri: str | None, data: bytes) -> bytes | None:
-    if len(data) > MAX_DATABASE:
-        return None
+def _definitions_in(data: bytes) -> bytes | None:
+    return _definitions(":memory:", len(data), data) if len(data) <= MAX_DATABASE else None
+
+
+def _definitions(uri: str, size: int, data: bytes = b"") -> bytes | None:
     try:
-        with closing(sqlite3.connect(uri or ":memory:", uri=uri is not None)) as database:
-            if uri is None:
+        with closing(sqlite3.connect(uri, uri=not data)) as database:
+            if data:
                 database.deserialize(data[:18] + _LEGACY + data[20:])
-            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _longest(size))
             database.set_progress_handler(lambda: 1, _LOOK)
             made = bytearray(MAGIC)
             for (text,) in database.execute(_DEFINITIONS):
@@ -193,8 +278,13 @@ def _log_of(path: Path) -> Path:
 def _without_views(database: sqlite3.Connection) -> None:
     """Drop the views: one in a table's place may give rows without end, and no runtime has one there."""
     for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
-        quoted = str(name).replace('"', '""')
-        database.execute(f'DROP VIEW "{quoted}"')
+        database.execute(f"DROP VIEW {_quoted(name)}")
+
+
+def _quoted(name: Any) -> str:
+    """A name as SQL has it."""
+    doubled = str(name).replace('"', '""')
+    return f'"{doubled}"'
 
 
 def value(text: Any) -> Any:

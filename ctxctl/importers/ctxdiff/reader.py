@@ -67,6 +67,8 @@ class _Reader:
         self._unlike = 0
         """The number of blocks whose text is not the one that was sent."""
         self._missing = 0
+        self._blocks: dict[str, tuple[Json, bool]] = {}
+        """By digest, a block, and whether its text is another one: calls name one block again and again."""
         self._marked: dict[str, bool] = {}
         """By digest, whether a block marks the end of what is to be cached."""
 
@@ -123,18 +125,21 @@ class _Reader:
         window.usage(self._bill(call, asked, model, held))
 
     def _block(self, digest: str) -> Json:
-        row = self._database.execute(_BLOCK, (digest,)).fetchone()
-        if row is None:
-            self._missing += 1
-            return {
-                "role": "user",
-                "kind": "image",
-                "text": "block not in the database",
-                "content_hash": digest,
-            }
-        block = dict(row)
-        self._unlike += block.get("kind") != "image" and _digest(block) != digest
-        return block
+        known = self._blocks.get(digest)
+        if known is None:
+            row = self._database.execute(_BLOCK, (digest,)).fetchone()
+            if row is None:
+                self._missing += 1
+                return {
+                    "role": "user",
+                    "kind": "image",
+                    "text": "block not in the database",
+                    "content_hash": digest,
+                }
+            block = dict(row)
+            known = self._blocks[digest] = block, block.get("kind") != "image" and _digest(block) != digest
+        self._unlike += known[1]
+        return known[0]
 
     def _bill(self, call: Json, asked: Json, model: str | None, held: list[str]) -> Json | None:
         usage = value(call.get("usage"))
@@ -158,8 +163,8 @@ class _Reader:
     def _is_marked(self, digest: str) -> bool:
         known = self._marked.get(digest)
         if known is None:
-            row = self._database.execute(_BLOCK, (digest,)).fetchone()
-            text: Any = row["text"] if row is not None else None
+            held = self._blocks.get(digest)
+            text: Any = held[0].get("text") if held is not None else None
             known = isinstance(text, str) and any(f'"{mark}"' in text for mark in _CACHED)
             self._marked[digest] = known
         return known

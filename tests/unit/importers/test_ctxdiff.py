@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ctxctl.importers.ctxdiff import reader
 from ctxctl.importers.ctxdiff.reader import is_prompt, part
 from ctxctl.model.results import Step
 from ctxctl.providers.dialects.base import CallTitles
@@ -97,6 +98,22 @@ def test_agents_are_threads_and_redacted_blocks_are_told(copy: Path) -> None:
     steps, problems = seen(copy)
     assert [step.thread for step in steps] == ["main", "pilot", "main", "main", "pilot", "main"]
     assert slugs(problems) == ["redacted-blocks"]
+
+
+def test_a_block_that_calls_name_again_and_again_is_read_once(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    own = reader._digest
+    monkeypatch.setattr(reader, "_digest", lambda block: read.append(block["content_hash"]) or own(block))
+    # No call begins as the one before, so that each lists its whole window.
+    changed(
+        copy,
+        "INSERT INTO call_block (call_id, block_id, position, label, label_source)"
+        " SELECT id, 'none' || seq, -1, '', '' FROM call",
+    )
+    assert len(events("ctxdiff", copy.read_bytes())[0]) > 0
+    assert len(read) == len(set(read)) > 0
 
 
 def test_the_first_schema_has_no_agents(copy: Path) -> None:
