@@ -14,6 +14,7 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Report
+from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, call_title, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
@@ -32,10 +33,10 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     rows = [dict(row) for row in database.execute("SELECT * FROM sessions ORDER BY created_at, rowid")]
-    parents = {str(row["id"]): string(row.get("parent_session_id")) for row in rows}
+    lineage = _lineage(run, rows)
     families: dict[str, list[Json]] = {}
     for row in rows:
-        families.setdefault(_root(str(row["id"]), parents), []).append(row)
+        families.setdefault(lineage.top(str(row["id"])), []).append(row)
     for root, members in families.items():
         run.session = root
         for row in members:
@@ -43,16 +44,22 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         yield from run.end_session()
 
 
-def _root(native: str, parents: dict[str, str | None]) -> str:
-    """The session that called, or whose agent called, this one; parents in a circle are nobody's."""
-    seen = {native}
-    at = native
-    while (above := parents.get(at)) in parents and above is not None:
-        if above in seen:
-            return native
-        seen.add(above)
-        at = above
-    return at
+def _lineage(run: Run, rows: list[Json]) -> Lineage[str]:
+    """The sessions that called, or whose agents called, others; one that is not there called nobody.
+
+    Where they go round in a circle, its last session is nobody's.
+    """
+    lineage: Lineage[str] = Lineage()
+    known = {str(row["id"]) for row in rows}
+    for row in rows:
+        native, parent = str(row["id"]), string(row.get("parent_session_id"))
+        if parent is None or parent == native or parent not in known:
+            lineage.enter(native, None)
+        elif lineage.enter(native, parent) is Kinship.CIRCLE:
+            line = run.line
+            names = f"session {native}", f"session {parent}"
+            run.report(circle(line.number, line.offset, *names, "begin a conversation"))
+    return lineage
 
 
 def _session(run: Run, database: sqlite3.Connection, row: Json, root: str) -> Iterator[Json]:

@@ -13,6 +13,8 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import Exit
 from ctxctl.importers import registry
+from ctxctl.importers.crush import reader
+from ctxctl.ingest.parents import Lineage
 from tests.unit.importers.agent_help import Json, imported, of_type, windows
 
 NAME = "crush"
@@ -138,6 +140,43 @@ def test_a_sub_agents_session_is_a_thread(tmp_path: Path) -> None:
     assert [w.thread for w in windows(path, NAME)].count("a1$$c1") == 1
     problems = imported(NAME, path.read_bytes())[1]
     assert [problem.slug for problem in problems] == ["not-a-record"]
+
+
+def test_sessions_in_a_circle_are_told_and_read(tmp_path: Path) -> None:
+    answers = [(name, f"m{name}", "assistant", [said(name)], 0) for name in "abc"]
+    path = made(tmp_path, [("a", "c", None), ("b", "a", None), ("c", "b", None)], answers)
+    events, problems = imported(NAME, path.read_bytes())
+    assert [problem.message for problem in problems if problem.slug == "circular-parents"] == [
+        "session c follows session b, which follows from it: it is taken to begin a conversation"
+    ]
+    opened = [one for one in events if one["event_type"] == "context.assembly.created"]
+    assert [(one["session_id"], one.get("thread_id")) for one in opened] == [
+        ("c", "a"),
+        ("c", "b"),
+        ("c", None),
+    ]
+
+
+def test_a_chain_of_sessions_is_walked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+
+    class Counted(dict[str, Any]):
+        def get(self, key: str, default: Any = None) -> Any:
+            nonlocal steps
+            steps += 1
+            return super().get(key, default)
+
+    class Counting(Lineage[str]):
+        def __init__(self) -> None:
+            super().__init__()
+            self._parents = Counted()
+
+    monkeypatch.setattr(reader, "Lineage", Counting)
+    n = 400
+    chain = [("s0", None, None), *((f"s{i}", f"s{i - 1}", None) for i in range(1, n))]
+    path = made(tmp_path, chain, [(f"s{n - 1}", "a1", "assistant", [said("ho")], 0)])
+    assert [w.thread for w in windows(path, NAME)] == [f"s{n - 1}"]
+    assert 0 < steps <= 4 * n
 
 
 def test_turns_of_several_sessions_keep_their_numbers_on_a_narrow_line(
