@@ -15,6 +15,8 @@ from ctxctl.ingest.parts import Part, call_title, parsed, string
 
 _REDACTED: Final = "[REDACTED]"
 _OPEN: Final = re.compile(r"<([a-z_-]{2,40})>")
+_CLOSE: Final = re.compile(r"</([a-z_-]{2,40})>")
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
 _TYPED: Final = re.compile(r"^<user_query>", re.MULTILINE)
 _FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_files", "uploaded_documents")
 
@@ -27,9 +29,13 @@ def user_parts(text: str, line: int = 0) -> list[Part]:
     """
     parts: list[Part] = []
     typed = _TYPED.search(text)
+    closed: dict[str, int] | None = None
     at = 0
     while at < len(text):
-        opened, end = _OPEN.match(text, at), _block_end(text, at)
+        opened = _OPEN.match(text, at)
+        if opened is not None and closed is None:
+            closed = {found.group(1): found.start() for found in _CLOSE.finditer(text, at)}
+        end = _block_end(text, opened, closed or {}) if opened is not None else None
         if opened is not None and end is not None:
             tag = opened.group(1)
             kind = "external_resource" if tag in _FILES else "runtime_state"
@@ -44,17 +50,18 @@ def user_parts(text: str, line: int = 0) -> list[Part]:
     return parts
 
 
-def _block_end(text: str, at: int) -> int | None:
-    """Where the editor's block ends that begins here, with the space behind it; None if none begins."""
-    opened = _OPEN.match(text, at)
-    if opened is None or opened.group(1) == "user_query":
+def _block_end(text: str, opened: re.Match[str], closed: dict[str, int]) -> int | None:
+    """Where the editor's block ends that a tag opens, with the space behind it; None if it opens none.
+
+    `closed`: by tag, where it is closed for the last time.
+    """
+    tag = opened.group(1)
+    if tag == "user_query" or closed.get(tag, -1) < opened.end():
         return None
-    closing = f"</{opened.group(1)}>"
-    end = text.find(closing, opened.end())
-    if end < 0:
-        return None
-    end += len(closing)
-    return end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n"))
+    closing = f"</{tag}>"
+    end = text.index(closing, opened.end()) + len(closing)
+    space = _SPACE.match(text, end)
+    return space.end() if space is not None else end
 
 
 def answer_parts(text: str, line: int = 0) -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,44 @@ def test_a_transcript_has_a_request_for_each_answer() -> None:
     assert found[1].kinds()[2:] == ["assistant_message", "reasoning", "tool_call"]
     assert found[1].items[3] == ("reasoning", None)
     assert found[2].texts()[-1] == "<user_query>\nAnd the Erdre?\n</user_query>"
+
+
+class Counted(str):
+    """A text that counts the characters that are searched in it, and those that are copied out of it."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, _text: str) -> None:
+        self.work = 0
+
+    def find(self, *given: Any) -> int:
+        found = super().find(*given)
+        self.work += (found if found >= 0 else len(self)) - given[1]
+        return found
+
+    def index(self, *given: Any) -> int:
+        found = super().index(*given)
+        self.work += found - given[1]
+        return found
+
+    def __getitem__(self, key: Any) -> str:
+        found = super().__getitem__(key)
+        self.work += len(found)
+        return found
+
+
+@pytest.mark.parametrize("make", ["<aa>\n".__mul__, "<aa></aa>".__mul__, None])
+def test_what_the_editor_put_in_front_is_cut_in_linear_time(make: Callable[[int], str] | None) -> None:
+    def work(n: int) -> int:
+        names = [f"{chr(97 + i // 26 % 26)}{chr(97 + i % 26)}" for i in range(n)]
+        put = make(n) if make is not None else "".join(f"<{name}>\n" for name in names)
+        text = Counted(f"{put}\n<user_query>\nHi\n</user_query>")
+        made = user_parts(text)
+        assert len(made) > n
+        assert made[-1].text == "<user_query>\nHi\n</user_query>"
+        return text.work
+
+    assert work(400) <= 5 * work(100)
 
 
 def test_what_the_editor_put_behind_an_image_is_no_part_of_the_question() -> None:
