@@ -19,6 +19,8 @@ from ctxctl.trace.source import Source
 _ID: Final = 32
 _FIRST_FIELD: Final = 0x0A
 """The tag of field 1 in protocol buffers, a string of bytes."""
+AGAIN: Final = 4 << 20
+"""Bytes of messages that a database may list again, whatever its size, beside as many as it has."""
 
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
@@ -32,6 +34,34 @@ def _read(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         yield from _composers(run, database)
     else:
         yield from _store(run, database)
+
+
+class _Again:
+    """Counts the bytes of messages that are listed again: few bytes of a list can name one of any length."""
+
+    def __init__(self, run: Run, database: sqlite3.Connection) -> None:
+        facts = (database.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+        pages, each = (int(row[0]) for row in facts)
+        self._run = run
+        self._most = self._left = AGAIN + pages * each
+        self._seen: set[str] = set()
+
+    @property
+    def ended(self) -> bool:
+        """Whether more was listed again than may be."""
+        return self._left < 0
+
+    def is_over(self, native: str, data: Any) -> bool:
+        """Take what is listed next; whether that is more than may be listed again, which is told."""
+        if native not in self._seen:
+            self._seen.add(native)
+            return False
+        self._left -= len(data) if isinstance(data, str | bytes) else 0
+        if not self.ended:
+            return False
+        message = f"the messages that are listed again come to more than {self._most:,} bytes"
+        self._run.problem("windows-too-large", f"{message}: the rest of the capture is not read")
+        return True
 
 
 # -- store.db -------------------------------------------------------------------------------------------
@@ -51,8 +81,12 @@ def _store(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         )
         return
     window, model, unread = run.thread(), string(head.get("lastUsedModel")), 0
+    again = _Again(run, database)
     for turn, native in enumerate(_ids(data), 1):
-        message = value(_blob(database, native))
+        held = _blob(database, native)
+        if again.is_over(native, held):
+            break
+        message = value(held)
         if not isinstance(message, dict):
             unread += 1
             continue
@@ -111,6 +145,7 @@ def _composers(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         "ORDER BY key"
     )
     found = False
+    again = _Again(run, database)
     for key, text in [(row["key"], row["value"]) for row in rows]:
         composer = value(text)
         if isinstance(composer, dict):
@@ -118,13 +153,15 @@ def _composers(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
             native = str(key).partition(":")[2]
             run.session = native
             run.opened(session=native, title=string(composer.get("name")))
-            _Bubbles(run, composer).read(_bubbles(database, native, composer))
+            _Bubbles(run, composer).read(_bubbles(database, native, composer, again))
             yield from run.drain()
+            if again.ended:
+                return
     if not found:
         run.problem("no-records", "the database holds no conversation (composerData)")
 
 
-def _bubbles(database: sqlite3.Connection, composer: str, head: Json) -> Iterator[Any]:
+def _bubbles(database: sqlite3.Connection, composer: str, head: Json, again: _Again) -> Iterator[Any]:
     listed = head.get("fullConversationHeadersOnly")
     if not isinstance(listed, list) or not listed:
         inline = head.get("conversation")
@@ -134,7 +171,10 @@ def _bubbles(database: sqlite3.Connection, composer: str, head: Json) -> Iterato
         native = one.get("bubbleId") if isinstance(one, dict) else None
         key = f"bubbleId:{composer}:{native}"
         row = database.execute("SELECT value FROM cursorDiskKV WHERE key = ?", (key,)).fetchone()
-        bubble = value(row["value"]) if row is not None else None
+        held = row["value"] if row is not None else None
+        if again.is_over(key, held):
+            return
+        bubble = value(held)
         yield {**one, **bubble} if isinstance(bubble, dict) and isinstance(one, dict) else None
 
 

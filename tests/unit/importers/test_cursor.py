@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ctxctl.importers import registry
+from ctxctl.importers.cursor import database
 from ctxctl.importers.cursor.parts import user_parts
+from ctxctl.ingest.database import value as parsed
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 NAME = "cursor"
@@ -228,3 +231,54 @@ def test_only_cursors_lines_are_claimed() -> None:
     assert importer.detect(b"SQLite format 3\0" + b"CREATE TABLE messages") == 0
     assert registry.of_head(MAIN.read_bytes()) is importer
     assert registry.of_head(HOOKS.read_bytes()) is importer
+
+
+def in_all(path: Path) -> tuple[int, list[str]]:
+    """The characters of the texts that an import makes parts of, and what it told."""
+    events, problems = imported(NAME, path.read_bytes())
+    texts = [one["data"].get("content", "") for one in events if one["event_type"] == "context.item.added"]
+    return sum(map(len, texts)), [problem.message for problem in problems]
+
+
+def test_a_message_that_is_listed_again_and_again_ends_the_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "AGAIN", 2000)
+    path = store(tmp_path / "store.db", [{"role": "user", "content": "x" * 5000}])
+    again = (b"\x0a\x20" + b"\x01" * 32) * 400
+    with closing(sqlite3.connect(path)) as opened:
+        opened.execute("UPDATE blobs SET data = ? WHERE id = ?", (again, ROOT))
+        opened.commit()
+    size, told = in_all(path)
+    assert 5000 < size <= path.stat().st_size + 7000
+    assert told[0].startswith("the messages that are listed again come to more than")
+
+
+def test_a_bubble_that_is_listed_again_and_again_ends_the_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "AGAIN", 2000)
+    read: list[bytes] = []
+
+    def value(text: Any) -> Any:
+        read.append(str(text).encode())
+        return parsed(text)
+
+    monkeypatch.setattr(database, "value", value)
+    heads = [{"bubbleId": "b1", "type": 1}] * 400
+    composer = {"name": "Owls", "fullConversationHeadersOnly": heads}
+    rows: dict[str, Any] = {f"composerData:c{n}": composer for n in (1, 2)}
+    rows |= {f"bubbleId:c{n}:b1": {"type": 1, "text": "x" * 5000} for n in (1, 2)}
+    path = vscdb(tmp_path / "state.vscdb", rows)
+    told = in_all(path)[1]
+    assert 5000 < sum(len(text) for text in read if b"x" * 5000 in text) <= path.stat().st_size + 8000
+    assert len([one for one in told if one.startswith("the messages that are listed again")]) == 1
+    assert len(of_type(imported(NAME, path.read_bytes())[0], "ctxctl.source.opened")) == 1
+
+
+def test_a_few_messages_may_be_listed_again(tmp_path: Path) -> None:
+    path = store(tmp_path / "store.db", [{"role": "user", "content": "Go on."}])
+    with closing(sqlite3.connect(path)) as opened:
+        opened.execute("UPDATE blobs SET data = ? WHERE id = ?", ((b"\x0a\x20" + b"\x01" * 32) * 3, ROOT))
+        opened.commit()
+    assert in_all(path) == (18, [])
