@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ctxctl.importers.gemini_cli import is_lines, layout_score
 from ctxctl.importers.gemini_cli.parts import PartCutter, bill, is_billed, is_blob, pieces
-from ctxctl.ingest.build import Json, canonical
+from ctxctl.ingest.build import Block, Json, canonical
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import WHOLE_FILE, Line, Report
 from ctxctl.ingest.parts import Part, count, string
@@ -30,10 +30,13 @@ class Chat:
         self._cutter = PartCutter()
         self._messages: list[tuple[str | None, int]] = []
         """The messages in the window, by id, and how many rows each has."""
+        self._first: dict[str, int] = {}
+        """By id, the first of these messages."""
+        self._rows = RowsOfItems(self._window.rows)
         self._waiting = False
         """Whether the last answer had no calls yet."""
-        self._results: list[Part] = []
-        """The results that were kept with the last answer's calls."""
+        self._results: set[str] = set()
+        """The versions of the results that were kept with the last answers' calls."""
         self._known_calls: set[str] = set()
         """The ids of calls in the window, and `id/result` of those with results."""
 
@@ -61,11 +64,16 @@ class Chat:
 
     def rewind(self, native: str) -> bool:
         """Take out a message and all that follow it; return whether it was there."""
-        at = next((at for at, one in enumerate(self._messages) if one[0] == native), None)
+        at = self._first.get(native)
         if at is None:
             return False
-        gone = sum(rows for _, rows in self._messages[at:])
-        del self._messages[at:]
+        gone = 0
+        while len(self._messages) > at:
+            one, rows = self._messages.pop()
+            gone += rows
+            if one is not None and self._first[one] == len(self._messages):
+                del self._first[one]
+        self._rows.cut(len(self._window) - gone)
         self._window.splice(len(self._window) - gone, gone, cause="branched")
         self._waiting = False
         return True
@@ -78,6 +86,8 @@ class Chat:
         """
         before = [native for native, _ in self._messages]
         self._messages.clear()
+        self._first.clear()
+        self._rows.cut(0)
         self._cutter = PartCutter()
         self._known_calls.clear()
         self._waiting = False
@@ -87,7 +97,7 @@ class Chat:
                 continue
             native, parts = string(message.get("id")), self._sent_parts(message)
             if parts:
-                self._messages.append((native, len(parts)))
+                self._add(native, len(parts))
                 made += parts
         for part in made:
             part.line = self._run.line.number
@@ -129,14 +139,12 @@ class Chat:
             else:
                 # A chat that is taken up again has the results of a message's calls twice, and sends both.
                 made += self._cutter.result(response.get("id"), response.get("name"), [piece])
-        known = {part.mark for part in self._results}
-        return made + [part for part in self._cutter.user(beside, native) if part.mark not in known]
+        return made + [part for part in self._cutter.user(beside, native) if part.mark not in self._results]
 
     def _set_result(self, part: Part) -> None:
         """Set a result to what was sent, where that is another text than was kept with the call."""
-        rows = self._window.rows
-        at = next((at for at in range(len(rows) - 1, -1, -1) if rows[at][0].item == part.item), None)
-        if at is not None and rows[at][0].ref != part.block().ref:
+        at = self._rows.last(part.item)
+        if at is not None and self._window.rows[at][0].ref != part.block().ref:
             part.line = self._run.line.number
             self._window.put(at, part)
 
@@ -196,7 +204,9 @@ class Chat:
             if result is not None and self._is_new(call.get("id"), "/result"):
                 failed = call.get("status") in ("error", "cancelled")
                 results = self._cutter.result(call.get("id"), call.get("name"), result, failed=failed)
-                self._results = [*self._results, *results] if made else results
+                if not made:
+                    self._results.clear()
+                self._results.update(part.mark for part in results)
                 made += results
         return made
 
@@ -211,7 +221,41 @@ class Chat:
         for part in parts:
             part.line = self._run.line.number
         self._window.append(*parts)
-        self._messages.append((native, len(parts)))
+        self._add(native, len(parts))
+
+    def _add(self, native: str | None, rows: int) -> None:
+        if native is not None:
+            self._first.setdefault(native, len(self._messages))
+        self._messages.append((native, rows))
+
+
+class RowsOfItems:
+    """Where the items of a window stand that grows at its end and is cut there.
+
+    Rows are looked at when they are asked for, each once as long as they stand.
+    """
+
+    def __init__(self, rows: list[tuple[Block, str]]) -> None:
+        self._rows = rows
+        self._items: list[str] = []
+        """The items of the rows that were looked at."""
+        self._places: dict[str, list[int]] = {}
+
+    def last(self, item: str) -> int | None:
+        """The last row of an item."""
+        rows = self._rows
+        self.cut(len(rows))
+        for at in range(len(self._items), len(rows)):
+            one = rows[at][0].item
+            self._items.append(one)
+            self._places.setdefault(one, []).append(at)
+        places = self._places.get(item)
+        return places[-1] if places and rows[places[-1]][0].item == item else None
+
+    def cut(self, length: int) -> None:
+        """Forget the rows from one on."""
+        while len(self._items) > max(0, length):
+            self._places[self._items.pop()].pop()
 
 
 def is_sent(message: Json) -> bool:

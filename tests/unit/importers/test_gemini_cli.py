@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from ctxctl.importers.gemini_cli import FORMAT
+from ctxctl.importers.gemini_cli.reader import Chat, RowsOfItems
+from ctxctl.ingest.build import block
+from ctxctl.ingest.run import Run
 from tests.unit.importers.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows, written
 
 NAME = "gemini-cli"
@@ -282,3 +285,79 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
         assert 0 <= FORMAT.detect(jsonl(record, odd, [odd])) <= 100
         assert 0 <= FORMAT.detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+
+
+class CountedId(str):
+    """An id that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedId.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+class CountedRows(list[Any]):
+    """Rows of a window that count how often one is looked at."""
+
+    looked = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looked += 1
+        return super().__getitem__(at)
+
+
+def test_a_rewind_finds_its_message_without_a_search() -> None:
+    def work(n: int) -> int:
+        run = Run(NAME, lambda _: None)
+        chat = Chat(run)
+        ids = [CountedId(f"x{i}") for i in range(n)]
+        for native in ids:
+            chat.message(asked(native, "hi"))
+        CountedId.compared = 0
+        assert all(chat.rewind(CountedId(native)) for native in reversed(ids))
+        assert not chat.rewind("x0")
+        assert len(run.thread()) == 0
+        return CountedId.compared
+
+    assert work(200) <= 5 * work(50)
+
+
+def test_results_that_are_told_again_find_their_calls_without_a_search() -> None:
+    def answered(i: int, output: str) -> Json:
+        return {"functionResponse": {"id": f"c{i}", "name": "x", "response": {"output": output}}}
+
+    def work(n: int) -> int:
+        run = Run(NAME, lambda _: None)
+        window = run.thread()
+        window.rows = rows = CountedRows()
+        chat = Chat(run)
+        calls = [{"id": f"c{i}", "name": "x", "args": {}, "result": [answered(i, "y")]} for i in range(n)]
+        chat.message(said("a1", "ok", toolCalls=calls))
+        chat.message({**asked("u2", ""), "content": [answered(i, "z") for i in range(n)]})
+        assert [row[0].item for row in rows[-n:]] == [f"c{i}/result" for i in range(n)]
+        assert len({row[0].ref for row in rows[-n:]}) == n
+        return rows.looked
+
+    assert work(200) <= 5 * work(50)
+
+
+def test_what_was_taken_back_is_found_no_more() -> None:
+    """A result is set where it stands now, and an id is that of its first message."""
+    rows: list[Any] = []
+    places = RowsOfItems(rows)
+
+    def put(*items: str) -> None:
+        rows.extend((block((item, item, "user", False, "", "", "", "")), "custom") for item in items)
+
+    put("a", "b", "a")
+    assert (places.last("a"), places.last("b"), places.last("c")) == (2, 1, None)
+    del rows[2:]
+    assert (places.last("a"), places.last("b")) == (0, 1)
+    places.cut(0)
+    rows[:] = []
+    put("b")
+    assert (places.last("a"), places.last("b")) == (None, 0)
