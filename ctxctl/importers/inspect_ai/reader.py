@@ -30,6 +30,7 @@ from ctxctl.trace.spool import CHUNK, RATIO_FLOOR, RATIO_LIMIT
 
 _MONOLITH: Final = re.compile(r"samples/(.+)_epoch_(\d+)\.json\Z", re.DOTALL)
 _SHELL: Final = re.compile(r"samples/(.+)_epoch_(\d+)/sample\.json\Z", re.DOTALL)
+_SEQUENCES: Final = ("messages", "events", "calls", "attachments")
 _DIGITS: Final = re.compile(r"(\d+)")
 _SHOWN: Final = 80
 
@@ -67,6 +68,7 @@ class Log(Run):
     def _archive(self, source: Source) -> Iterator[tuple[Json, str | None]]:
         archive = Archive(source, self.report)
         names = sorted(archive.names, key=_natural)
+        chunks = _chunks_of(names)
         model = None
         for name in ("header.json", "_journal/start.json"):
             model = model or _model(self._read(archive, name))
@@ -82,7 +84,7 @@ class Log(Run):
             sample.setdefault("id", match.group(1))
             sample.setdefault("epoch", int(match.group(2)[:9]))
             if shell is not None:
-                self._chunks(archive, names, name.removesuffix("sample.json"), sample)
+                self._put_together(archive, chunks.get(name.removesuffix("/sample.json"), []), sample)
             self.make.file = name
             yield sample, model
         self.make.file = None
@@ -97,19 +99,14 @@ class Log(Run):
             self.problem("bad-json", f"{name[:_SHOWN]}: not valid JSON ({error.msg}); skipped")
             return None
 
-    def _chunks(self, archive: Archive, names: list[str], prefix: str, sample: Json) -> None:
+    def _put_together(self, archive: Archive, chunks: list[tuple[str, str]], sample: Json) -> None:
         """Put a chunked sample together, whose events, pools and attachments stand in entries of their own.
 
         It refers to attachments by place; what is given by hash, in its shell or in a chunk, is kept.
         """
-        found: dict[str, list[Any]] = {"messages": [], "events": [], "calls": [], "attachments": []}
+        found: dict[str, list[Any]] = {sequence: [] for sequence in _SEQUENCES}
         texts: Json = {}
-        for name in names:
-            sequence, _, number = (
-                name.removeprefix(prefix).partition("/") if name.startswith(prefix) else ("",) * 3
-            )
-            if sequence not in found or not number.removesuffix(".json").isdigit():
-                continue
+        for sequence, name in chunks:
             chunk = self._read(archive, name)
             if isinstance(chunk, list):
                 found[sequence] += chunk
@@ -121,6 +118,16 @@ class Log(Run):
         texts |= {str(at): text for at, text in enumerate(found["attachments"])}
         own = sample.get("attachments")
         sample["attachments"] = {**(own if isinstance(own, dict) else {}), **texts}
+
+
+def _chunks_of(names: list[str]) -> dict[str, list[tuple[str, str]]]:
+    """By the folder of a sample, its chunks in order: of what, and the entry."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name in names:
+        folder, sequence, number = ("", "", *name.rsplit("/", 2))[-3:]
+        if sequence in _SEQUENCES and number.removesuffix(".json").isdigit():
+            found.setdefault(folder, []).append((sequence, name))
+    return found
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UnreadableError
+from ctxctl.importers.inspect_ai.reader import Archive
 from ctxctl.importers.inspect_ai.sample import bill
 from tests.unit.importers.trajectories import FIXTURES, Import, detected, read
 
@@ -286,3 +287,33 @@ def test_wrong_types_everywhere_do_no_harm() -> None:
     ]
     found = log({"id": [], "epoch": "x", "events": events}, {"id": 2, "messages": [4, {"role": "assistant"}]})
     assert len(found.requests()) == 6
+
+
+class CountedName(str):
+    """An entry's name that counts how often it is looked into."""
+
+    __slots__ = ()
+    looked = 0
+
+    def startswith(self, *given: Any) -> bool:
+        CountedName.looked += 1
+        return super().startswith(*given)
+
+    def rsplit(self, *given: Any) -> Any:
+        CountedName.looked += 1
+        return super().rsplit(*given)
+
+
+def test_chunks_are_not_looked_for_among_all_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        Archive, "names", property(lambda self: [CountedName(name) for name in self._entries])
+    )
+
+    def work(n: int) -> int:
+        CountedName.looked = 0
+        shell = {"messages": [user("Hi")]}
+        found = read(zipped({f"samples/{i}_epoch_1/sample.json": shell for i in range(n)}))
+        assert len(found.events) >= n
+        return CountedName.looked
+
+    assert 0 < work(80) <= 5 * work(20)
