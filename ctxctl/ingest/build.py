@@ -11,6 +11,7 @@ import orjson
 
 from ctxctl.listdiff import Splice
 from ctxctl.model import vocab
+from ctxctl.model.known_text import KnownText
 
 Json = dict[str, Any]
 
@@ -30,6 +31,8 @@ _TIME = re.compile(
 def digest_of(text: str) -> str:
     """SHA-256 hex digest of a text's UTF-8 bytes; lone surrogates count as U+FFFD."""
     try:
+        if isinstance(text, KnownText):
+            return text.size_and_digest()[1]
         data = text.encode()
     except UnicodeEncodeError:
         data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

@@ -15,6 +15,7 @@ import orjson
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.model import vocab
+from ctxctl.model.known_text import KnownText
 from ctxctl.model.problem import Problem
 from ctxctl.trace.contents import PARSE_BYTES, digest_of_raw
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
@@ -264,6 +265,9 @@ def _digest(content: Any) -> str | None:
     """The digest under which a reader knows the content; None where it is better left inline."""
     if isinstance(content, str):
         try:
+            if isinstance(content, KnownText):
+                size, digest = content.size_and_digest()
+                return digest if size >= REF_FROM else None
             data = content.encode()
         except UnicodeEncodeError:
             return None

@@ -15,6 +15,7 @@ from ctxctl.ingest.chat import Chat, tools
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parents import Kinship, Lineage, circle, second
 from ctxctl.ingest.parts import Part, listed, mapping, string
+from ctxctl.model.known_text import KnownText
 from ctxctl.providers.usage import usage_record
 
 if TYPE_CHECKING:
@@ -265,6 +266,8 @@ class SharedValues:
     def __init__(self, sample: Json) -> None:
         self._texts: Json = {**mapping(mapping(sample.get("transcript")).get("content"))}
         self._texts |= mapping(sample.get("attachments"))
+        self._placed: set[str] = set()
+        """The attachments that were put in their place once."""
         data = mapping(sample.get("events_data"))
         pooled = listed(data.get("messages")) or listed(sample.get("message_pool"))
         self._messages = [self.texts(message) for message in pooled]
@@ -275,8 +278,7 @@ class SharedValues:
         """A value with its attachments in place; a lost attachment stays as its address."""
         if isinstance(value, str):
             if value.startswith(_SCHEMES):
-                found = self._texts.get(value.partition("://")[2])
-                return found if isinstance(found, str) else value
+                return self._attachment(value)
             return value
         if depth > _MAX_DEPTH:
             return value
@@ -285,6 +287,17 @@ class SharedValues:
         if isinstance(value, list):
             return [self.texts(one, depth + 1) for one in value]
         return value
+
+    def _attachment(self, address: str) -> str:
+        """The text of an address; where it is not the first time, with its digest."""
+        name = address.partition("://")[2]
+        found = self._texts.get(name)
+        if not isinstance(found, str):
+            return address
+        if name in self._placed and not isinstance(found, KnownText):
+            found = self._texts[name] = KnownText(found)
+        self._placed.add(name)
+        return found
 
     def input(self, event: Json) -> list[Any]:
         """The messages of a model event."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,9 @@ import pytest
 from ctxctl.errors import UnreadableError
 from ctxctl.importers.inspect_ai.reader import Archive
 from ctxctl.importers.inspect_ai.sample import bill
+from ctxctl.ingest import build
+from ctxctl.model import known_text
+from ctxctl.trace import writer
 from tests.unit.importers.trajectories import FIXTURES, Import, detected, read
 
 Json = dict[str, Any]
@@ -317,3 +322,31 @@ def test_chunks_are_not_looked_for_among_all_entries(monkeypatch: pytest.MonkeyP
         return CountedName.looked
 
     assert 0 < work(80) <= 5 * work(20)
+
+
+def test_an_attachment_that_stands_in_many_places_is_digested_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    digested = 0
+
+    def counted(data: bytes) -> Any:
+        nonlocal digested
+        digested += len(data) >= 5000
+        return sha256(data)
+
+    for module in (build, known_text):
+        monkeypatch.setattr(module, "sha256", counted)
+    monkeypatch.setattr(writer, "hashlib", SimpleNamespace(sha256=counted))
+
+    def work(n: int, text: str) -> int:
+        nonlocal digested
+        digested = 0
+        messages = [user("attachment://a", f"u{i}") for i in range(n)]
+        messages.append({"id": "z", "role": "assistant", "content": "ok", "source": "generate"})
+        found = log({"id": 1, "epoch": 1, "attachments": {"a": text}, "messages": messages})
+        out = io.BytesIO()
+        with writer.TraceWriter(out) as written:
+            assert all(written.write(event) for event in found.events)
+        assert out.getvalue().count(b'"content":"xxx') == 1
+        assert len([one for one in found.items().values() if one.get("content") == text]) == n
+        return digested
+
+    assert 0 < work(40, "x" * 5000) == work(10, "x" * 5000) < 8

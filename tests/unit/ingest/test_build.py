@@ -5,6 +5,7 @@ import pytest
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Block, Maker, Place, Window
 from ctxctl.listdiff import Splice, joined, trimmed
+from ctxctl.model.known_text import KnownText
 from ctxctl.trace.validate import validate_event
 
 
@@ -83,3 +84,9 @@ def test_events_without_any_time_say_so() -> None:
 def test_digests_are_those_of_the_text_with_lone_surrogates_replaced() -> None:
     assert build.digest_of("a\ud800b") == build.digest_of("a\N{REPLACEMENT CHARACTER}b")
     assert build.canonical({"b": 1, "a": [2]}) == '{"a":[2],"b":1}'
+
+
+@pytest.mark.parametrize("text", ["", "ebb", "Flut ä", "\ud800 lone"])
+def test_a_text_that_is_known_has_the_digest_of_any_other(text: str) -> None:
+    assert build.digest_of(KnownText(text)) == build.digest_of(text)
+    assert build.digest_of(KnownText(text)) == build.digest_of(text)
