@@ -39,6 +39,8 @@ _CELL: Final = 8
 """Bytes that a value counts as beside those of its text."""
 _VIRTUAL: Final = 2
 """What `PRAGMA table_xinfo` says of a column that is computed as it is read, and is not in the file."""
+_DEFAULTS: Final = 2000
+"""The most characters of the defaults of a table's columns: they stand in each row that lacks the column."""
 _SHOWN: Final = 80
 _MOST_SHOWN: Final = 5
 _LEGACY: Final = b"\x01\x01"
@@ -79,7 +81,7 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
 
 def _computed(columns: dict[str, None]) -> str:
     names = ", ".join(list(columns)[:_MOST_SHOWN])
-    return f"columns that the file has computed are not read, as their values are not in it: {names}"
+    return f"columns that the file has computed, or filled with a long default, are not read: {names}"
 
 
 class _TooMuchError(sqlite3.DataError):
@@ -89,10 +91,10 @@ class _TooMuchError(sqlite3.DataError):
 class _Gate:
     """Lets through what a file holds, and nothing that SQL in it makes up.
 
-    A few bytes of SQL make values of any size: a column that is computed as it is read is taken as empty, and
-    a virtual table is not read at all.  What is left can still be more than the file: a column's default
-    stands in each row that lacks it, and damaged pages may lead to one row again and again.  So the bytes
-    that are read are counted.
+    A few bytes of SQL make values of any size: a column that is computed as it is read, or has a long text as
+    its default, is taken as empty, and a virtual table is not read at all.  What is left can still be more
+    than the file, as damaged pages may lead to one row again and again.  So the bytes that are read are
+    counted.
     """
 
     def __init__(self, size: int) -> None:
@@ -100,10 +102,10 @@ class _Gate:
         self.why = ""
         """Why the reading ended, where the library would say it in words of its own."""
         self.passed_over: dict[str, None] = {}
-        """The computed columns that were asked for."""
+        """The columns that were asked for and whose values are made up."""
         self._size = size
         self._most = self._left = READ + _TIMES_READ * size
-        self._computed: set[tuple[str, str]] = set()
+        self._made_up: set[tuple[str, str]] = set()
         self._virtual: set[str] = set()
 
     def watch(self, database: sqlite3.Connection) -> None:
@@ -111,9 +113,11 @@ class _Gate:
         found = database.execute("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'").fetchall()
         self._virtual = {str(name).lower() for name, page in found if not page}
         for name, page in found:
+            left = _DEFAULTS
             for column in database.execute(f"PRAGMA table_xinfo({_quoted(name)})") if page else ():
-                if column[6] == _VIRTUAL:
-                    self._computed.add((str(name).lower(), str(column[1]).lower()))
+                left -= len(str(column[4] or ""))
+                if column[6] == _VIRTUAL or left < 0:
+                    self._made_up.add((str(name).lower(), str(column[1]).lower()))
         database.row_factory = self._row
         database.set_authorizer(self._asked)
 
@@ -123,7 +127,7 @@ class _Gate:
         if table.lower() in self._virtual:
             self.why = f"{table[:_SHOWN]} is a virtual table, which no program of its kind has there"
             return sqlite3.SQLITE_DENY
-        if (table.lower(), str(column).lower()) in self._computed:
+        if (table.lower(), str(column).lower()) in self._made_up:
             self.passed_over[f"{str(column)[:_SHOWN]} of {table[:_SHOWN]}"] = None
             return sqlite3.SQLITE_IGNORE
         return sqlite3.SQLITE_OK

@@ -61,7 +61,7 @@ def test_a_column_that_is_computed_is_empty_and_told(tmp_path: Path) -> None:
     rows, told = read(path, "SELECT * FROM t ORDER BY long, a")
     assert rows == [("one", None), ("two", None)]
     assert len(told) == 1
-    assert told[0].startswith("bad-database: columns that the file has computed are not read")
+    assert told[0].startswith("bad-database: columns that the file has computed, or filled")
     assert told[0].endswith(": long of t")
     assert read(path, "SELECT a FROM t") == ([("one",), ("two",)], []), "nobody asked for it"
     with open_source(path) as source:
@@ -98,10 +98,26 @@ def test_a_virtual_table_is_not_read(tmp_path: Path) -> None:
         assert look_again(source, ("messages",), {}).hits == {}
 
 
+def test_long_defaults_are_not_read(tmp_path: Path) -> None:
+    path = made(
+        tmp_path / "defaults.db",
+        "CREATE TABLE t (a TEXT)",
+        "INSERT INTO t VALUES ('one'), ('two')",
+        "ALTER TABLE t ADD COLUMN short TEXT DEFAULT 'x'",
+        f"ALTER TABLE t ADD COLUMN long TEXT DEFAULT '{'x' * 3000}'",
+    )
+    rows, told = read(path, "SELECT * FROM t")
+    assert rows == [("one", "x", None), ("two", "x", None)]
+    assert len(told) == 1
+    assert told[0].endswith(": long of t")
+
+
 def test_rows_that_come_to_more_than_the_file_are_not_all_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Here by defaults; damaged pages may do the same."""
     monkeypatch.setattr(database, "READ", 10_000)
+    monkeypatch.setattr(database, "_DEFAULTS", 10_000)
     lines = ",".join(["('one')"] * 2000)
     path = made(
         tmp_path / "defaults.db",
