@@ -39,6 +39,8 @@ _CELL: Final = 8
 """Bytes that a value counts as beside those of its text."""
 _VIRTUAL: Final = 2
 """What `PRAGMA table_xinfo` says of a column that is computed as it is read, and is not in the file."""
+_COLUMNS: Final = 100
+"""The most columns of a table: a row of few bytes that lacks all of them would have each of them."""
 _DEFAULTS: Final = 2000
 """The most characters of the defaults of a table's columns: they stand in each row that lacks the column."""
 _SHOWN: Final = 80
@@ -92,9 +94,9 @@ class _Gate:
     """Lets through what a file holds, and nothing that SQL in it makes up.
 
     A few bytes of SQL make values of any size: a column that is computed as it is read, or has a long text as
-    its default, is taken as empty, and a virtual table is not read at all.  What is left can still be more
-    than the file, as damaged pages may lead to one row again and again.  So the bytes that are read are
-    counted.
+    its default, is taken as empty; a virtual table, or one of very many columns, is not read at all.  What is
+    left can still be more than the file, as damaged pages may lead to one row again and again.  So the bytes
+    that are read are counted.
     """
 
     def __init__(self, size: int) -> None:
@@ -106,26 +108,36 @@ class _Gate:
         self._size = size
         self._most = self._left = READ + _TIMES_READ * size
         self._made_up: set[tuple[str, str]] = set()
-        self._virtual: set[str] = set()
+        self._refused: dict[str, str] = {}
+        """By table that is not read, why not."""
 
     def watch(self, database: sqlite3.Connection) -> None:
         """Stand before all queries to come."""
         found = database.execute("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'").fetchall()
-        self._virtual = {str(name).lower() for name, page in found if not page}
         for name, page in found:
+            if not page:
+                self._refused[str(name).lower()] = "is a virtual table"
+                continue
+            columns = database.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+            if len(columns) > _COLUMNS:
+                self._refused[str(name).lower()] = f"has {len(columns):,} columns"
             left = _DEFAULTS
-            for column in database.execute(f"PRAGMA table_xinfo({_quoted(name)})") if page else ():
+            for column in columns:
                 left -= len(str(column[4] or ""))
                 if column[6] == _VIRTUAL or left < 0:
                     self._made_up.add((str(name).lower(), str(column[1]).lower()))
         database.row_factory = self._row
         database.set_authorizer(self._asked)
 
+    def refuses(self, table: str) -> bool:
+        """Whether a table is not read at all."""
+        return table.lower() in self._refused
+
     def _asked(self, action: int, table: str | None, column: str | None, *_where: str | None) -> int:
         if action != sqlite3.SQLITE_READ or table is None:
             return sqlite3.SQLITE_OK
-        if table.lower() in self._virtual:
-            self.why = f"{table[:_SHOWN]} is a virtual table, which no program of its kind has there"
+        if self.refuses(table):
+            self.why = f"{table[:_SHOWN]} {self._refused[table.lower()]}, as no program's table of its kind"
             return sqlite3.SQLITE_DENY
         if (table.lower(), str(column).lower()) in self._made_up:
             self.passed_over[f"{str(column)[:_SHOWN]} of {table[:_SHOWN]}"] = None
@@ -165,11 +177,12 @@ def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json]
         return
     with closing(sqlite3.connect(":memory:")) as opened:
         try:
-            _load(opened, data, _Gate(len(data)))
-            names = opened.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-            ).fetchall()
+            gate = _Gate(len(data))
+            _load(opened, data, gate)
+            names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for (name,) in names:
+                if gate.refuses(str(name)):
+                    continue
                 found = opened.execute(f"SELECT * FROM {_quoted(name)}")
                 columns = [str(column[0]) for column in found.description]
                 for number, row in enumerate(islice(found, most), 1):

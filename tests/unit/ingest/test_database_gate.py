@@ -89,13 +89,30 @@ def test_a_virtual_table_is_not_read(tmp_path: Path) -> None:
     rows, told = read(path, "SELECT * FROM v")
     assert rows == []
     assert told == [
-        "bad-database: the database cannot be read: v is a virtual table,"
-        " which no program of its kind has there"
+        "bad-database: the database cannot be read: v is a virtual table, as no program's table of its kind"
     ]
     assert read(path, "SELECT * FROM t") == ([("role",)], []), "one that nobody asks for does no harm"
     with open_source(path) as source:
         assert {table for table, _, _ in database.rows_of_tables(source, 9)} >= {"t"}
         assert look_again(source, ("messages",), {}).hits == {}
+
+
+def test_a_table_of_very_many_columns_is_not_read(tmp_path: Path) -> None:
+    names = ", ".join(f"c{at}" for at in range(1500))
+    path = made(
+        tmp_path / "wide.db",
+        f"CREATE TABLE t ({names})",
+        "INSERT INTO t (c0) VALUES ('one')",
+        "CREATE TABLE u (a)",
+    )
+    assert read(path, "SELECT * FROM t ORDER BY c0") == (
+        [],
+        ["bad-database: the database cannot be read: t has 1,500 columns, as no program's table of its kind"],
+    )
+    assert read(path, "SELECT * FROM u") == ([], [])
+    made(path, "INSERT INTO u VALUES ('two')")
+    with open_source(path) as source:
+        assert list(database.rows_of_tables(source, 9)) == [("u", 1, {"a": "two"})]
 
 
 def test_long_defaults_are_not_read(tmp_path: Path) -> None:
