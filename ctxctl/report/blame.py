@@ -7,6 +7,7 @@ blocks of the frame hold together, as parts of what was sent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from itertools import zip_longest
@@ -106,12 +107,15 @@ def _block_lines(
         yield line.rstrip(" ") if not text else line
 
 
+_LINE_END: Final = re.compile("\n")
+
+
 def _lines(text: str, start: int, end: int) -> Iterator[str]:
     """The lines of a part of a text, made visible one by one: the text may have millions."""
     at = start
-    while (stop := text.find("\n", at, end)) >= 0:
-        yield visible(text[at:stop], newline=True)
-        at = stop + 1
+    for found in _LINE_END.finditer(text, start, end):
+        yield visible(text[at : found.start()], newline=True)
+        at = found.end()
     if at < end or at == start:
         yield visible(text[at:end], newline=True)
 
