@@ -239,17 +239,24 @@ class SecretRedactor:
         )
 
     def _without_escaped(self, data: bytes, found: FoundSecrets) -> bytes:
-        """Replace what is a secret when the escapes of a text are read."""
+        """Replace what is a secret when the escapes of a text are read, once or as often as there are some.
+
+        A further reading may read too much: `PASSWORD=2F…` is no escape of quoted-printable.
+        """
         text, readings = data, list[spellings.Reading]()
+        found_at: list[tuple[int, int, str, bytes]] = []
         while len(readings) < spellings.ROUNDS and self._escaped(text):
             readings.append(spellings.Reading(text))
             text = readings[-1].text
+            for start, end, kind in self._apart(text):
+                secret = text[start:end]
+                for reading in reversed(readings):
+                    start, end = reading.span(start, end)
+                found_at.append((start, end, kind, secret))
         stubs: list[tuple[int, int, str]] = []
-        for start, end, kind in self._apart(text):
-            secret = text[start:end]
-            for reading in reversed(readings):
-                start, end = reading.span(start, end)
-            stubs.append((start, end, self.stub(kind, secret, found)))
+        for start, end, kind, secret in sorted(found_at, key=lambda one: (one[0], -one[1])):
+            if not stubs or start >= stubs[-1][1]:
+                stubs.append((start, end, self.stub(kind, secret, found)))
         return _with_stubs(data, stubs) if stubs else data
 
     def _without_carried(self, data: bytes, found: FoundSecrets, depth: int) -> bytes:

@@ -115,6 +115,12 @@ def test_in_structures(given: Any) -> None:
     assert VALUE not in structure({"a": 1, "b": [given]})
 
 
+def test_in_a_first_reading_of_escapes_though_a_second_one_reads_more() -> None:
+    assert "Z9QGX3F85ASrRZc8" not in text(
+        "https%3A%2F%2Fh%2F%3Fx%3Dexport%20DB_PASSWORD%3D2FZ9QGX3F85ASrRZc8%0A"
+    )
+
+
 def test_numbers() -> None:
     assert "48151623" not in structure({"password": 48151623})
     left = {"pass": 12, "fail": 3, "max_tokens": 4096, "token": 5, "password": None, "passwords": 0}
