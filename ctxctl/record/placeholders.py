@@ -86,6 +86,16 @@ _OF_SENTENCES: Final = frozenset(
 """Words of sentences about a value."""
 
 
+_A_WORD: Final = r"(?:[A-Z]?[a-z]+|[A-Z]+|[a-z]{2,}(?:[A-Z][a-z]+)+|\d+)\d{0,2}"
+_OF_TEXT: Final = re2.compile(f"{_A_WORD}(?:[-_. /]{_A_WORD})*".encode())
+
+
+def begins_text(data: bytes) -> bool:
+    """Whether what stands behind a whole key is a word of another text, by its letters, and no part of the
+    key."""
+    return _OF_TEXT.fullmatch(data) is not None
+
+
 def is_word(data: bytes) -> bool:
     """Whether what could be a part of a key is words or a number."""
     return _PLAIN.fullmatch(data) is not None

@@ -21,7 +21,7 @@ from typing import Any, Final
 from ctxctl import linear
 from ctxctl.linear import re2
 from ctxctl.record import spellings
-from ctxctl.record.placeholders import STUB, is_left, is_word
+from ctxctl.record.placeholders import STUB, begins_text, is_left, is_word
 from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule, rules_of, user_key
 from ctxctl.record.secret_names import flag_of, folded, header_name, hides, is_schema, named_beside
 
@@ -224,9 +224,9 @@ class SecretRedactor:
                     continue
                 # A key that was whole by itself, and behind it the first word of another text.
                 whole = rule.pattern.search(before[start:])
-                if (whole is None or not is_word(head[: end - seam].strip(b"-_."))) and not self._begins_in(
-                    head, end - seam
-                ):
+                if (
+                    whole is None or not begins_text(head[: end - seam].strip(b"-_."))
+                ) and not self._begins_in(head, end - seam):
                     return start, end - seam, rule.kind
         return None
 
