@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.errors import UnavailableError, UnreadableError
+from ctxctl.errors import UnreadableError
+from ctxctl.ingest import yaml_text
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import MAX_DOCUMENT, document
 from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Line, Report, values
 from ctxctl.ingest.run import Run
+from ctxctl.ingest.yaml_text import Weigher
 from ctxctl.plugins.agent_context import is_read, records
 from ctxctl.plugins.agent_context.events import Emitter
 from ctxctl.plugins.agent_context.grouping import Capture, LooseRecord
@@ -23,8 +25,6 @@ _BOM: Final = b"\xef\xbb\xbf"
 _OPEN: Final = re.compile(rb"[ \t]{0,12}(?P<fence>```+|~~~+)[ \t]*(?P<name>[A-Za-z0-9_+-]*)[^\n]*")
 _JSON_NAMES: Final = frozenset({b"json", b"jsonc", b"json5", b"jsonl", b"ndjson"})
 _YAML_NAMES: Final = frozenset({b"yaml", b"yml"})
-_YAML_NODES: Final = 1_000_000
-_YAML_DEPTH: Final = 100
 _ID: Final = 500
 _SCHEMA_ID: Final = re.compile(r"agentcontext.*\.schema\.json")
 
@@ -36,6 +36,7 @@ class Reader:
         self._run = Run(name, report)
         self._capture = Capture()
         self._bundles = 0
+        self._weigher = Weigher()
 
     def events(self, source: Source) -> Iterator[Json]:
         """The events of one file."""
@@ -100,26 +101,22 @@ class Reader:
             self._take(document(inner, self._run.report), at)
 
     def _yaml(self, body: bytes, line: int) -> None:
-        try:
-            import yaml
-        except ImportError:
-            raise UnavailableError(
-                "needs-yaml", "the records are YAML", hint="pip install 'ctxctl[yaml]'"
-            ) from None
+        yaml = yaml_text.module("the records are YAML")
+        loader = yaml_text.loader(yaml)
+        text = body.decode("utf-8", "replace")
         at = Line(line or 1, 0, b"")
         try:
-            found = list(yaml.load_all(body.decode("utf-8", "replace"), Loader=yaml.CSafeLoader))
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            self._weigher.weigh(yaml, text, loader)
+            found = list(yaml.load_all(text, Loader=loader))
+        except yaml_text.BombError as error:
+            self._run.problem("yaml-bomb", str(error), at)
+            return
+        except yaml_text.damage(yaml) as error:
             what = str(error).partition("\n")[0]
             self._run.problem("bad-yaml", f"not valid YAML ({what}); skipped", at)
             return
         for value in found:
-            try:
-                plain = _Plain().of(value, 0)
-            except ValueError as error:
-                self._run.problem("record-too-large", str(error), at)
-                continue
-            self._take(plain, at)
+            self._take(_plain(value), at)
 
     def _take(self, value: Any, line: Line) -> None:
         if isinstance(value, dict) and _SCHEMA_ID.search(str(value.get("$id"))[:_ID]):
@@ -178,22 +175,13 @@ def _blocks(text: bytes) -> Iterator[tuple[bytes, Line, bytes]]:
         yield name, start, b"\n".join(body)
 
 
-class _Plain:
-    """YAML's values as JSON has them: dates as text, keys as text, aliases written out up to a bound."""
-
-    def __init__(self) -> None:
-        self._left = _YAML_NODES
-
-    def of(self, value: Any, depth: int) -> Any:
-        """Raises ValueError for a value that aliases blow up, or that nests without end."""
-        self._left -= 1
-        if self._left < 0 or depth > _YAML_DEPTH:
-            raise ValueError("YAML that nests too deep or says too much by aliases; skipped")
-        if isinstance(value, dict):
-            return {str(key): self.of(one, depth + 1) for key, one in value.items()}
-        if isinstance(value, list | tuple | set):
-            return [self.of(one, depth + 1) for one in value]
-        if value is None or isinstance(value, str | bool | int | float):
-            return value
-        stamp = getattr(value, "isoformat", None)
-        return str(stamp()) if stamp is not None else str(value)
+def _plain(value: Any) -> Any:
+    """YAML's values as JSON has them: dates as text, keys as text, aliases written out."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    stamp = getattr(value, "isoformat", None)
+    return str(stamp()) if stamp is not None else str(value)

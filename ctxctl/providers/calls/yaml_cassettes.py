@@ -6,18 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from ctxctl.errors import UnavailableError
+from ctxctl.ingest import yaml_text
 from ctxctl.ingest.lines import Report
+from ctxctl.ingest.yaml_text import BombError, Weigher
 from ctxctl.model.problem import Problem
 from ctxctl.providers.calls.encodings import plain, unbase64
 from ctxctl.trace.source import Source
 
 MAX_YAML: Final = 64 << 20
 """Bytes of the largest YAML document that is read."""
-MAX_DEPTH: Final = 200
-_GROWTH: Final = 8
-"""How many times its written size a document may become through its aliases."""
-_SMALL: Final = 100_000
 _ENTRY: Final = re.compile(rb"^([ ]*)-(?:[ ]|\r?$)", re.M)
 _ALIAS: Final = re.compile(rb"([:-][ ]+)\*([A-Za-z0-9_-]+)(?=[ ]*\r?$)", re.M)
 _ANCHOR: Final = re.compile(rb"&([A-Za-z0-9_-]+)")
@@ -53,16 +50,17 @@ def load(source: Source, keys: tuple[str, ...], report: Report) -> Document | No
         limit = MAX_YAML >> 20
         report(Problem(1, 0, "document-too-large", f"one YAML document of more than {limit} MiB; not read"))
         return None
-    loader = _loader()
+    yaml = yaml_text.module("this capture is YAML")
+    loader = _loader(yaml)
     try:
-        value = _value(data, loader)
-    except _BombError as error:
+        value = _value(yaml, data, loader, Weigher())
+    except BombError as error:
         report(Problem(1, 0, "yaml-bomb", str(error)))
         return None
-    except _damage() as error:
+    except yaml_text.damage(yaml) as error:
         line, at = _mark(error, 1)
         report(Problem(line, 0, "bad-yaml", f"not valid YAML ({at}); read entry by entry"))
-        return Document(list(_one_by_one(data, keys, loader, report)), {})
+        return Document(list(_one_by_one(yaml, data, keys, report)), {})
     return _entries(value, keys, data)
 
 
@@ -82,14 +80,15 @@ def _entries(value: Any, keys: tuple[str, ...], data: bytes) -> Document | None:
     return Document(pieces, rest)
 
 
-def _one_by_one(data: bytes, keys: tuple[str, ...], loader: Any, report: Report) -> Iterator[Piece]:
+def _one_by_one(yaml: Any, data: bytes, keys: tuple[str, ...], report: Report) -> Iterator[Piece]:
+    loader, weigher = _loader(yaml), Weigher()
     for line, start, end in _spans(data, keys):
         try:
-            value = _value(_closed(data[start:end]), loader)
-        except _BombError as error:
+            value = _value(yaml, _closed(data[start:end]), loader, weigher)
+        except BombError as error:
             report(Problem(line, start, "yaml-bomb", str(error)))
             continue
-        except _damage() as error:
+        except yaml_text.damage(yaml) as error:
             at, what = _mark(error, line)
             report(Problem(at, start, "bad-yaml", f"not valid YAML ({what}); this entry is skipped"))
             continue
@@ -127,78 +126,20 @@ def _spans(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
 # -- parsing --------------------------------------------------------------------------------------------
 
 
-class _BombError(Exception):
-    """A document that would become far larger than it is written, or that is nested too deep."""
-
-
-def _yaml() -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise UnavailableError(
-            "needs-yaml", "this capture is YAML", hint="pip install 'ctxctl[yaml]'"
-        ) from None
-    return yaml
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    return (_yaml().YAMLError, ValueError, TypeError, RecursionError, OverflowError)
-
-
 def _mark(error: Exception, line: int) -> tuple[int, str]:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or str(error).partition("\n")[0] or type(error).__name__
     return line + (mark.line if mark is not None else 0), str(what)
 
 
-def _value(data: bytes, loader: Any) -> Any:
-    _weigh(data, loader)
-    return _yaml().load(data, Loader=loader)
+def _value(yaml: Any, data: bytes, loader: Any, weigher: Weigher) -> Any:
+    weigher.weigh(yaml, data, loader)
+    return yaml.load(data, Loader=loader)
 
 
-def _weigh(data: bytes, loader: Any) -> None:
-    """Refuse what is nested too deep, or made many times larger by aliases, before anything is made."""
-    yaml = _yaml()
-    written = expanded = depth = 0
-    open_nodes: list[tuple[str | None, int]] = []
-    weights: dict[str, int] = {}
-    for event in yaml.parse(data, Loader=loader):
-        if isinstance(event, yaml.AliasEvent):
-            weight = weights.get(event.anchor)
-            if weight is None and any(anchor == event.anchor for anchor, _ in open_nodes):
-                raise _BombError("an alias stands for the node that holds it; not read")
-            expanded += weight or 0
-            if expanded > _SMALL and expanded > _GROWTH * written:
-                raise _BombError("its aliases make it many times larger than it is written; not read")
-        elif isinstance(event, yaml.ScalarEvent):
-            size = 1 + len(event.value)
-            written += size
-            expanded += size
-            if event.anchor is not None:
-                weights[event.anchor] = size
-        elif isinstance(event, yaml.CollectionStartEvent):
-            written += 1
-            expanded += 1
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise _BombError(f"nested deeper than {MAX_DEPTH} levels; not read")
-            open_nodes.append((event.anchor, expanded))
-            if event.anchor is not None:
-                weights.pop(event.anchor, None)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-            anchor, before = open_nodes.pop()
-            if anchor is not None:
-                weights[anchor] = expanded - before
-
-
-def _loader() -> Any:
+def _loader(yaml: Any) -> Any:
     """A safe loader that makes no dates, and plain values of foreign tags."""
-    yaml = _yaml()
-    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class Loader(base):  # type: ignore[misc, valid-type]
-        pass
+    made = yaml_text.loader(yaml)
 
     def text(loader: Any, node: Any) -> Any:
         return loader.construct_scalar(node)
@@ -213,10 +154,10 @@ def _loader() -> Any:
             return loader.construct_sequence(node, deep=True)
         return loader.construct_scalar(node)
 
-    Loader.add_constructor("tag:yaml.org,2002:timestamp", text)
-    Loader.add_constructor("tag:yaml.org,2002:binary", binary)
-    Loader.add_constructor("!binary", binary)
-    Loader.add_multi_constructor("!", other)
-    Loader.add_multi_constructor("tag:yaml.org,2002:python/", other)
-    Loader.add_multi_constructor("tag:ruby.yaml.org,2002:", other)
-    return Loader
+    made.add_constructor("tag:yaml.org,2002:timestamp", text)
+    made.add_constructor("tag:yaml.org,2002:binary", binary)
+    made.add_constructor("!binary", binary)
+    made.add_multi_constructor("!", other)
+    made.add_multi_constructor("tag:yaml.org,2002:python/", other)
+    made.add_multi_constructor("tag:ruby.yaml.org,2002:", other)
+    return made

@@ -206,7 +206,30 @@ def test_aliases_that_blow_up_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.yaml"
     path.write_text("item_id: a\ncontext_kind: custom\n" + "\n".join(rows))
     _, inspector = opened(path)
-    assert "record-too-large" in slugs(inspector)
+    assert "yaml-bomb" in slugs(inspector)
+
+
+@pytest.mark.parametrize("ending", ["yaml", "md"])
+def test_aliases_are_bounded_over_a_whole_capture(tmp_path: Path, ending: str) -> None:
+    names = [f"a{n}" for n in range(20)]
+    bomb = "a: &a [" + "x," * 300 + "]\nmetadata: {e: [" + "*a," * 160 + "]}\n"
+    texts = [f"item_id: {n}\ncontext_kind: custom\ncontent: x\n{bomb}" for n in names]
+    path = tmp_path / f"bombs.{ending}"
+    made = "---\n".join(texts) if ending == "yaml" else "".join(f"```yaml\n{t}```\n" for t in texts)
+    path.write_text(made)
+    steps, inspector = opened(path)
+    # Of a file of YAML nothing is read; of a file of Markdown, the block that is in bounds.
+    assert [slug for slug in slugs(inspector) if slug == "yaml-bomb"] == ["yaml-bomb"] * (
+        1 if ending == "yaml" else 19
+    )
+    assert len(steps) == (0 if ending == "yaml" else 1)
+
+
+def test_a_number_that_no_float_holds_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "number.yaml"
+    path.write_text("item_id: a\ncontext_kind: custom\ncontent: x\nmetadata: {v: 1" + ":59" * 1000 + ".5}\n")
+    steps, _ = opened(path)
+    assert len(steps) == 1
 
 
 def test_events_of_an_array_are_read_under_the_formats_name(tmp_path: Path) -> None:

@@ -124,6 +124,12 @@ def test_bombs_are_refused(name: str) -> None:
     assert not [e for e in found if "injection" in e["event_type"]]
 
 
+def test_entries_of_a_damaged_cassette_are_bounded_together() -> None:
+    entry = b"- request: {uri: x}\n  a: &a [" + b"x," * 300 + b"]\n  b: [" + b"*a," * 160 + b"]\n"
+    _, problems = events("vcr", b"interactions:\n- request: }\n" + entry * 3)
+    assert slugs(problems).count("yaml-bomb") == 2
+
+
 def test_no_object_is_made_of_a_tag() -> None:
     request = b"!!python/object/apply:os.system [false]"
     data = b"interactions:\n- request: " + request + b"\n  response: !ruby/object:X {a: 1}\n"
