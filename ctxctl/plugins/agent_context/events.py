@@ -12,7 +12,8 @@ from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.plugins.agent_context import conform, records
 from ctxctl.plugins.agent_context.admission import Admission
-from ctxctl.plugins.agent_context.grouping import IDS, Capture, Group, LooseRecord
+from ctxctl.plugins.agent_context.grouping import Capture
+from ctxctl.plugins.agent_context.loose import IDS, Group, LooseRecord
 from ctxctl.plugins.agent_context.records import Json
 from ctxctl.trace.validate import RECORD_SCHEMAS
 
@@ -23,6 +24,10 @@ _ORDER: Final = (
 )  # fmt: skip
 _PLACED: Final = frozenset({"session_id", "thread_id", "turn_id", "step_id"})
 _SHOWN: Final = 5
+_CUT: Final = (
+    "the records up to here refer to each other over so many others that, from here on, only the nearest ones"
+    " that each refers to were looked at for its group"
+)
 _BY_SCHEMA: Final = {kind.schema: kind for kind in records.KINDS if kind.schema is not None}
 
 
@@ -52,8 +57,8 @@ class Emitter:
         self._steps: dict[str, dict[str, str]] = {}
         """By turn, the ids of its first step."""
         self._sources: dict[str, Json] = {}
-        self._used: set[str] = set()
-        """Sources that some item names."""
+        self._used: set[str] | None = None
+        """Sources that some item names, once they were asked for."""
 
     def events(self) -> Iterator[Json]:
         """Events that the capture holds as such, then its loose records."""
@@ -69,6 +74,8 @@ class Emitter:
                 what = "an event whose data are no record of its kind; skipped"
                 self._run.problem("unknown-record", what, Line(line, 0, b""))
         groups = self._capture.groups()
+        if self._capture.cut is not None:
+            self._problem(self._capture.cut, "windows-too-large", _CUT)
         self._sources = {
             record.id: record.data
             for record in self._capture.loose
@@ -140,7 +147,8 @@ class Emitter:
         return {name: found[name] for name in _PLACED if name in found} if same else {}
 
     def _named_sources(self) -> set[str]:
-        if not self._used and self._sources:
+        if self._used is None:
+            self._used = set()
             for record in self._capture.loose:
                 refs = record.data.get("source_refs") if record.kind is records.ITEM else None
                 if isinstance(refs, list):

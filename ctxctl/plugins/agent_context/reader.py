@@ -18,7 +18,8 @@ from ctxctl.ingest.run import Run
 from ctxctl.ingest.yaml_text import Weigher
 from ctxctl.plugins.agent_context import is_read, records
 from ctxctl.plugins.agent_context.events import Emitter
-from ctxctl.plugins.agent_context.grouping import Capture, LooseRecord
+from ctxctl.plugins.agent_context.grouping import Capture
+from ctxctl.plugins.agent_context.loose import LooseRecord
 from ctxctl.trace.source import Source
 
 _BOM: Final = b"\xef\xbb\xbf"
