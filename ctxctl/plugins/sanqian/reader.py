@@ -25,6 +25,8 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "sanqian"
 _OFFERED: Final = frozenset({"external_resource", "manual_note"})
+_LOOKS: Final = 64
+"""Looks at what was pushed, and at who may push, that count for one at an earlier window."""
 
 
 class _Item:
@@ -85,7 +87,7 @@ class Log:
         """The log's events, in line order, each turn closed by its surface."""
         most = most_work(source)
         for line, value in values(source, self._report):
-            if self._make.work > most:
+            if self._make.work + self._resources.looked // _LOOKS > most:
                 self._problem("windows-too-large", too_much_work(most))
                 break
             if not isinstance(value, dict):

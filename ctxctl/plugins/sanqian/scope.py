@@ -82,6 +82,11 @@ class Scope:
         if own is not None:
             self.agents[self.agent] = {name: None for name in own if name not in gone}
 
+    @property
+    def size(self) -> int:
+        """Names that say which apps may push."""
+        return len(self.attached) + len(self.agents.get(self.agent, ())) + len(self.selected)
+
     def allowed(self) -> list[str] | None:
         """Apps that may push; None where the log does not give the agent's contexts."""
         if self.agent not in self.told:
@@ -115,10 +120,16 @@ def is_held(attached: Collection[str], name: str) -> bool:
 def _and_above(name: str) -> Iterator[str]:
     """A name, and each name that it stands below: `notes:library/n9/2` of `notes:library`."""
     yield name
-    at = name.rfind("/")
-    while at > 0:
+    at = name.find("/", 1)
+    for _ in range(_LEVELS):
+        if at < 0:
+            return
         yield name[:at]
-        at = name.rfind("/", 0, at)
+        at = name.find("/", at + 1)
+
+
+_LEVELS = 64
+"""Levels of a name, from the first on, that may be attached: each is compared as a text of its own."""
 
 
 def catalogue(value: Json) -> Json | None:
@@ -174,6 +185,8 @@ class Resources:
         self._scope = scope
         self._to = to
         self.held: dict[str, Resource] = {}
+        self.looked = 0
+        """Resources, and names that say which apps may push, that were looked at so far."""
 
     def push(self, value: Json, line: int) -> bool:
         """Take a push; False if it has no content.  One without an id is named after its line."""
@@ -194,7 +207,9 @@ class Resources:
         """Show the resources of apps that may push now, take back those of apps that may not any more."""
         if not self.held:
             return
-        allowed = self._scope.allowed()
+        told = self._scope.allowed()
+        allowed = None if told is None else set(told)
+        self.looked += len(self.held) + self._scope.size
         for name, resource in self.held.items():
             may = allowed is None or resource.app in allowed
             if may and (name == pushed or not resource.shown):

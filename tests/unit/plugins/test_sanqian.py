@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxctl.plugins.sanqian import FORMAT
+import pytest
+
+from ctxctl.ingest import run
+from ctxctl.plugins.sanqian import FORMAT, reader
+from ctxctl.plugins.sanqian.scope import is_held
 from tests.unit.importers.seed_help import (
     FIXTURES,
     Json,
@@ -48,6 +52,42 @@ def flow(*records: Json) -> list[tuple[str | None, str, str]]:
         for e in found
         if e["event_type"] in signs
     ]
+
+
+def test_an_item_of_any_depth_is_held_by_what_stands_above_it() -> None:
+    deep_name = "library/" + "n/" * 500
+    by_id = {"kind": "getById", "turn": 1, "provider_id": "notes:library", "data": {"content": "x"}}
+    assert is_held({"notes:library"}, f"notes:{deep_name}")
+    assert is_held({f"notes:{deep_name}"}, f"notes:{deep_name}")
+    attached = registration("notes", "notes:library/n9")
+    assert flow(attached, by_id | {"id": "n9"}) == [("t1", "+", "notes:library/n9")]
+
+
+def test_a_name_is_compared_level_by_level_with_few_of_them() -> None:
+    class Counted(set[str]):
+        compared = 0
+
+        def __contains__(self, name: object) -> bool:
+            self.compared += len(str(name))
+            return False
+
+    counts = []
+    for n in (1000, 4000):
+        attached = Counted()
+        assert not is_held(attached, "a/" * n)
+        counts.append(attached.compared)
+    assert counts[1] < 5 * counts[0]
+
+
+def test_pushes_to_many_apps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "WORK", 100)
+    monkeypatch.setattr(reader, "_LOOKS", 1)
+    selected = [{"kind": "selectApp", "app": f"a{n}"} for n in range(60)]
+    pushes = [push(1, f"r{n}", app="zz") for n in range(60)]
+    _, problems = events("sanqian", lines(agent("w", "notes:e"), *selected, *pushes))
+    # Each push looks at 61 names and at all that was pushed before.
+    assert [problem.slug for problem in problems] == ["windows-too-large"]
+    assert 62 < problems[0].line < 110
 
 
 def test_an_app_that_the_agent_does_not_name_may_not_push() -> None:
