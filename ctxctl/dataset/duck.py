@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.dataset import questions, schema
-from ctxctl.errors import UnavailableError, UsageError
+from ctxctl.errors import UnavailableError, UnreadableError, UsageError
+from ctxctl.text import visible
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,7 +54,8 @@ class Asked:
     Args:
         files: The live files of each table: paths on this machine.
 
-    Raises UnavailableError (`needs-fleet`) where DuckDB is not installed.
+    Raises UnavailableError (`needs-fleet`) where DuckDB is not installed, UnreadableError
+    (`dataset-unreachable`) where a file has a name that is no UTF-8.
     """
 
     def __init__(self, files: Mapping[str, Sequence[str]]) -> None:
@@ -153,13 +155,14 @@ def _opened(files: Mapping[str, Sequence[str]]) -> duckdb.DuckDBPyConnection:
         "allow_community_extensions": False, "threads": max(1, min(os.cpu_count() or 1, _MOST_THREADS)),
         "memory_limit": f"{_memory() >> 20}MiB",
     }  # fmt: skip
+    every = [path for paths in files.values() for path in paths]
+    _check_names(every)
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("SET TimeZone = 'UTC'")
     for table in schema.TABLES:
         connection.execute(f"CREATE VIEW {table.name} AS {_source(table, files.get(table.name, ()))}")
     for view in questions.views():  # copies are few, and every question asks for them
         connection.execute(view.replace("CREATE VIEW copies", "CREATE TABLE copies"))
-    every = [path for paths in files.values() for path in paths]
     connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, every))}]")
     for name in ("python_enable_replacements", "python_scan_all_frames"):
         with suppress(duckdb.Error):  # a version that has none
@@ -168,6 +171,19 @@ def _opened(files: Mapping[str, Sequence[str]]) -> duckdb.DuckDBPyConnection:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+def _check_names(paths: Sequence[str]) -> None:
+    """Refuse files that cannot be named in SQL: a folder's name may be bytes that are no text."""
+    for path in paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise UnreadableError(
+                "dataset-unreachable",
+                f"{visible(path)} is asked by a name that is UTF-8, and this is none",
+                hint="rename the folder, or link to it from another",
+            ) from None
 
 
 def _source(table: schema.Table, paths: Sequence[str]) -> str:

@@ -48,7 +48,10 @@ class KeptPrint:
     def __init__(self, asker: Asker, question: Question, how: str, answers: Mapping[str, bytes]) -> None:
         self._asker = asker
         self._usable = len(answers) >= _LEAST
-        key = blake2b(f"printed\0{question.rests_on}\0{question.work}\0{how}\0".encode(), digest_size=16)
+        key = blake2b(
+            f"printed\0{question.rests_on}\0{question.work}\0{how}\0".encode("utf-8", "surrogateescape"),
+            digest_size=16,
+        )
         key.update(question.words)
         self._key = key.digest()
         digest = xxhash.xxh3_128()

@@ -227,7 +227,7 @@ class ImportSlot:
         try:
             with open(os.dup(fd), "rb") as file:
                 data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
-        except OSError:
+        except (OSError, UnicodeEncodeError):  # the name of a file, or what a problem quotes, may be no text
             return False
         if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
             return False

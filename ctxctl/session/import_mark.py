@@ -146,7 +146,10 @@ class MarkedImport:
             return
         with open(os.dup(fd), "rb") as file:
             made = msgspec.structs.replace(self._made, native=_digest(file, self._made.written))
-        data = msgspec.msgpack.encode(made)
+        try:
+            data = msgspec.msgpack.encode(made)
+        except UnicodeEncodeError:  # the name of a file, or what a problem quotes, is no text
+            return
         replace_file(self._folder / _MARK, xxhash.xxh3_128_digest(data) + data)
 
     def _reached(self, state: dict[str, Any], number: int) -> None:

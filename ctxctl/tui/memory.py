@@ -109,6 +109,6 @@ def save(path: Path | None, memory: Memory) -> bool:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, msgspec.json.encode(memory) + b"\n")
-    except OSError:
+    except (OSError, UnicodeEncodeError):  # a name in it may be no text
         return False
     return True

@@ -13,6 +13,8 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import Exit
+from ctxctl.fleet import printed
+from ctxctl.session import import_cache
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "claude_code" / "compaction.jsonl"
@@ -63,6 +65,35 @@ def test_every_command(command: str, source: Path, folder: Path, capfdbinary: Ou
     if "OUT" in command and code < 2:
         made = [one for one in os.listdir(os.fsencode(folder)) if one.startswith(b"\xe9t\xe9")]
         assert len(made) == 1
+
+
+@pytest.mark.parametrize("command", ["replay FILE", "replay FOLDER", "validate FOLDER", "cost FOLDER --json"])
+def test_what_is_kept_of_a_large_capture(
+    command: str, folder: Path, capfdbinary: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that would keep something answers, and so does the next one."""
+    monkeypatch.setattr(import_cache, "LEAST", 0)
+    monkeypatch.setattr(printed, "_LEAST", 0)
+    file = os.fsdecode(os.fsencode(folder) + b"/caf\xe9.jsonl")
+    shutil.copyfile(ROOT / "fixtures" / "codex" / "rollout.jsonl", file)
+    words = [word.replace("FILE", file).replace("FOLDER", str(folder)) for word in command.split()]
+    answers = []
+    for _ in range(2):
+        assert run(words) == 0
+        answers.append(capfdbinary.readouterr().out)
+    assert answers[0] == answers[1] != b""
+
+
+def test_a_dataset_in_a_folder_of_such_a_name_is_asked_under_another(
+    folder: Path, tmp_path: Path, capfdbinary: Out
+) -> None:
+    shutil.copyfile(CAPTURE, folder / "run.jsonl")
+    dataset = str(folder / "set")
+    assert run(["fleet", "add", "--dataset", dataset, str(folder / "run.jsonl")]) == 0
+    assert run(["fleet", "ask", "--dataset", dataset, "sessions"]) == 3
+    assert b"by a name that is UTF-8" in capfdbinary.readouterr().err
+    (tmp_path / "link").symlink_to(folder)
+    assert run(["fleet", "ask", "--dataset", str(tmp_path / "link" / "set"), "sessions"]) == 0
 
 
 def test_import_and_what_it_says(folder: Path, capfdbinary: Out) -> None:
