@@ -53,7 +53,7 @@ class Log:
     def take(self, record: Any, line: Line) -> Iterator[Json]:
         """Take the next record; yield the events of calls that need not wait any longer."""
         for one in requests_of(record):
-            found = body_record(one)
+            found = body_record(one, self.calls.unpacker)
             if found is None:
                 self.run.problem("unknown-record", "no body of a request or of an answer; skipped", line)
                 continue
@@ -417,7 +417,7 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
         names = sorted(groups[stem], key=lambda name: (name.answer is True, name.file))
         for name in names:
             run.make.file = name.file
-            for record, line in _records(folder, name, run):
+            for record, line in _records(folder, name, log):
                 yield from log.take(record, line)
         if len(names) > 1:
             yield from log.flush()
@@ -425,8 +425,9 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     yield from log.finish()
 
 
-def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]]:
+def _records(folder: Folder, name: _Name, log: Log) -> Iterator[tuple[Any, Line]]:
     """The bodies of a file, with the lines that they are on."""
+    run, unpacker = log.run, log.calls.unpacker
     try:
         source = folder.open(name.file)
     except CtxctlError as error:
@@ -447,7 +448,7 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
         value = document(source, run.report)
     records = value if isinstance(value, list) and not is_answer(value) else [value]
     for record in records:
-        if record is not None and (body_record(record) is not None or name.answer is not None):
+        if record is not None and (body_record(record, unpacker) is not None or name.answer is not None):
             yield record, WHOLE_FILE
 
 

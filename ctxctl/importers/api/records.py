@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.importers.api import detection
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.providers.calls import envelopes
+from ctxctl.providers.calls.encodings import Unpacker
 from ctxctl.providers.calls.recognise import is_answer, is_answer_inside, is_request
 
 _LONG: Final = 120
@@ -42,22 +43,22 @@ class BodyRecord(NamedTuple):
         return self.error or _error(inner) or f"HTTP {self.status}"
 
 
-def body_record(record: Any) -> BodyRecord | None:
+def body_record(record: Any, unpacker: Unpacker | None = None) -> BodyRecord | None:
     """The bodies that a record holds; None if it holds neither a request nor an answer."""
-    if is_answer(record) and not _held(record, detection.REQUESTS, is_request)[0]:
+    if is_answer(record) and not _held(record, detection.REQUESTS, is_request, unpacker)[0]:
         return BodyRecord(response=record)
     if not isinstance(record, dict):
         return None
-    if is_request(record) and not _held(record, detection.RESPONSES, is_answer_inside)[0]:
+    if is_request(record) and not _held(record, detection.RESPONSES, is_answer_inside, unpacker)[0]:
         return BodyRecord(request=record)
     # A message's content may quote a request; it is none.
     asking = detection.REQUESTS if "role" not in record else detection.REQUESTS[:-1]
-    request, asked = _held(record, asking, is_request)
-    response, answered = _held(record, detection.RESPONSES, is_answer_inside)
+    request, asked = _held(record, asking, is_request, unpacker)
+    response, answered = _held(record, detection.RESPONSES, is_answer_inside, unpacker)
     if not request and is_request(record):
         request = record
     if not response and not request:
-        response, answered = _held(record, detection.EITHER, is_answer_inside)
+        response, answered = _held(record, detection.EITHER, is_answer_inside, unpacker)
     answered = answered or _first_object(record)
     if not response and _failed(record, answered):
         response = answered.get("body") or answered
@@ -130,7 +131,9 @@ def _addressed(record: Json) -> BodyRecord | None:
     )
 
 
-def _held(record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool]) -> tuple[Any, Json]:
+def _held(
+    record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool], unpacker: Unpacker | None
+) -> tuple[Any, Json]:
     """The body in one of a record's fields, out of its envelopes, and the object in that field."""
     if not isinstance(record, dict):
         return None, {}
@@ -138,7 +141,7 @@ def _held(record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool]) -
         value = record.get(name)
         if not value or isinstance(value, int | float):
             continue
-        found = envelopes.enveloped_body(value, wanted)
+        found = envelopes.enveloped_body(value, wanted, unpacker=unpacker)
         if found is not None:
             return found, value if isinstance(value, dict) and found is not value else {}
     return None, {}

@@ -25,7 +25,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The trace's events; JSON lines are streamed, a bundle is read whole."""
     run = Run(NAME, report)
     calls = Calls(run)
-    records = _bundled(source, run) if BUNDLE in source.read(0, _HEAD) else run.records(source)
+    records = _bundled(source, calls) if BUNDLE in source.read(0, _HEAD) else run.records(source)
     for record in records:
         for call in _calls(record, run, calls):
             calls.take(call)
@@ -54,7 +54,9 @@ def _calls(record: Json, run: Run, calls: Calls) -> Iterator[Call]:
         error=string(answer.get("error")) or (None if answer else "no response recorded"),
     )
     if record.get("transport") == "websocket" or request.get("method") == "WEBSOCKET":
-        yield from websockets.calls_of_messages(call, request.get("ws_events"), answer.get("ws_events"))
+        yield from websockets.calls_of_messages(
+            call, request.get("ws_events"), answer.get("ws_events"), calls.unpacker
+        )
     else:
         yield call
 
@@ -81,8 +83,9 @@ def _event(event: Json) -> str:
 # -- bundles ----------------------------------------------------------------------------------------------
 
 
-def _bundled(source: Source, run: Run) -> Iterator[Json]:
+def _bundled(source: Source, calls: Calls) -> Iterator[Json]:
     """The records of a `.ctap.json` bundle, their blobs put back."""
+    run = calls.run
     found = document(source, run.report)
     records = found.get("records") if isinstance(found, dict) else None
     blobs = found.get("blobs") if isinstance(found, dict) else None
@@ -90,20 +93,27 @@ def _bundled(source: Source, run: Run) -> Iterator[Json]:
         if isinstance(record, dict) and _RECORD in record:
             record = record.get("record")
         if isinstance(record, dict):
-            yield _whole(record, blobs if isinstance(blobs, dict) else {}, run)
+            yield _whole(record, blobs if isinstance(blobs, dict) else {}, calls)
         else:
             run.problem("not-a-record", "not a JSON object; skipped")
 
 
-def _whole(record: Json, blobs: Json, run: Run) -> Json:
+def _whole(record: Json, blobs: Json, calls: Calls) -> Json:
     """A record with its references resolved where the writer puts them: in bodies and their lists."""
     made = dict(record)
     for side in ("request", "response"):
         part = made.get(side)
-        body = encodings.decoded_body(part.get("body")) if isinstance(part, dict) else None
+        body = _opened(part.get("body"), calls) if isinstance(part, dict) else None
         if isinstance(part, dict) and isinstance(body, dict):
-            made[side] = {**part, "body": {key: _resolved(value, blobs, run) for key, value in body.items()}}
+            made[side] = {
+                **part,
+                "body": {key: _resolved(value, blobs, calls.run) for key, value in body.items()},
+            }
     return made
+
+
+def _opened(body: Any, calls: Calls) -> Any:
+    return encodings.decoded_body(body, unpacker=calls.unpacker)
 
 
 def _resolved(value: Any, blobs: Json, run: Run) -> Any:

@@ -67,7 +67,7 @@ def _calls(entry: Json, calls: Calls) -> Iterator[Call]:
         return
     sent = [m.get("data") for m in messages if isinstance(m, dict) and m.get("type") in ("send", "sent")]
     got = [m.get("data") for m in messages if isinstance(m, dict) and m.get("type") in _RECEIVED]
-    yield from websockets.calls_of_messages(call, sent, got)
+    yield from websockets.calls_of_messages(call, sent, got, calls.unpacker)
 
 
 def _failed(answer: Json) -> str:

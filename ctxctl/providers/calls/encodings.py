@@ -15,6 +15,14 @@ from ctxctl.ingest.build import Json
 
 MAX_BODY: Final = 64 << 20
 """Bytes that one compressed body may become; a larger one is cut there."""
+_UNPACKED: Final = 128 << 20
+"""Bytes that all compressed bodies of a capture may become together, whatever their size."""
+_RATIO: Final = 64
+"""Bytes more for each of theirs; bodies that say the same again and again reach 30."""
+UNPACKED: Final = (
+    f"compressed bodies are unpacked up to {MAX_BODY >> 20} MiB each, and all together up to"
+    f" {_UNPACKED >> 20} MiB and {_RATIO} times their size: what is beyond that is not read"
+)
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _JSON_STARTS: Final = ("{", "[")
@@ -22,20 +30,43 @@ _FRAME: Final = 16
 """Bytes of a frame of AWS's event streams beside its headers and its payload."""
 
 
-def decoded_body(raw: Any, *, encoded: bool = False) -> Any:
+class Unpacker:
+    """Unpacks the compressed bodies of one capture, together to a size that is bound to theirs."""
+
+    def __init__(self) -> None:
+        self._left = _UNPACKED
+        self.cut = False
+        """Something was not unpacked whole."""
+
+    def unpack(self, data: bytes, limit: int) -> bytes:
+        """What is packed in some data, if anything is: at most `limit` bytes."""
+        if not _is_packed(data):
+            return data
+        self._left += _RATIO * len(data)
+        most = min(limit, self._left)
+        made = _inflated(data, most) if most > 0 else b""
+        self._left -= len(made)
+        self.cut = self.cut or len(made) >= most
+        return made
+
+
+def decoded_body(raw: Any, *, encoded: bool = False, unpacker: Unpacker | None = None) -> Any:
     """A body as its sender meant it: a JSON object or array, else text; None where nothing can be read.
 
     Args:
         raw: What the capture holds: parsed JSON, text, or bytes.
         encoded: The text is base64 of the bytes.
+        unpacker: Of the capture; a body by itself has its own.
     """
     if isinstance(raw, dict | list):
         return raw
-    text = text_of(raw, encoded=encoded)
+    text = text_of(raw, encoded=encoded, unpacker=unpacker)
     return parsed(text) if text is not None else None
 
 
-def text_of(raw: Any, *, encoded: bool = False, limit: int = MAX_BODY) -> str | None:
+def text_of(
+    raw: Any, *, encoded: bool = False, limit: int = MAX_BODY, unpacker: Unpacker | None = None
+) -> str | None:
     """A body's text, decoded and decompressed to at most `limit` bytes; None for what is no text."""
     if isinstance(raw, str) and encoded:
         raw = unbase64(raw)
@@ -43,7 +74,7 @@ def text_of(raw: Any, *, encoded: bool = False, limit: int = MAX_BODY) -> str | 
         # Bytes that were written down as text, one character each.
         raw = raw.encode("latin-1", "replace")
     if isinstance(raw, bytes | bytearray):
-        raw = _text(bytes(raw), limit)
+        raw = _text((unpacker or Unpacker()).unpack(bytes(raw), limit))
     return raw if isinstance(raw, str) else None
 
 
@@ -55,8 +86,7 @@ def unbase64(text: str) -> bytes | None:
         return None
 
 
-def _text(data: bytes, limit: int) -> str | None:
-    data = _inflated(data, limit)
+def _text(data: bytes) -> str | None:
     events = _framed_events(data)
     if events is not None:
         return events
@@ -91,20 +121,23 @@ def _framed_events(data: bytes) -> str | None:
     return "".join(events)
 
 
+def _is_packed(data: bytes) -> bool:
+    deflated = data[:1] == b"\x78" and data[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda")
+    return deflated or data.startswith((_GZIP, _ZSTD))
+
+
 def _inflated(data: bytes, limit: int) -> bytes:
     if data.startswith(_GZIP):
         try:
             return zlib.decompressobj(wbits=31).decompress(data, limit)
         except zlib.error:
             return b""
-    if data[:1] == b"\x78" and data[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda"):
-        try:
-            return zlib.decompressobj().decompress(data, limit)
-        except zlib.error:
-            return data
     if data.startswith(_ZSTD):
         return _unzstd(data, limit)
-    return data
+    try:
+        return zlib.decompressobj().decompress(data, limit)
+    except zlib.error:
+        return data
 
 
 def _unzstd(data: bytes, limit: int) -> bytes:

@@ -28,13 +28,20 @@ _BASE64: Final = re.compile(r"(?:eyJ|ewo|ew0|W3s|Wwo|H4sI|KLUv|ZXZlbnQ6|ZGF0YTo)
 """Base64 of `{"`, `[{`, gzip, zstd, or an event stream."""
 
 
-def enveloped_body(value: Any, wanted: Callable[[Any], bool], *, encoded: bool = False) -> Any:
+def enveloped_body(
+    value: Any,
+    wanted: Callable[[Any], bool],
+    *,
+    encoded: bool = False,
+    unpacker: encodings.Unpacker | None = None,
+) -> Any:
     """The first body that `wanted` says yes to, in a value or the envelopes around it; None if there is none.
 
     Args:
         value: What a capture holds: JSON, text, bytes, or an envelope with any of these.
         wanted: Says whether a value is such a body.
         encoded: The value's text is base64.
+        unpacker: Of the capture.
     """
     waiting: deque[tuple[Any, bool, int]] = deque([(value, encoded, MAX_DEPTH)])
     left = MAX_OPENED
@@ -43,7 +50,7 @@ def enveloped_body(value: Any, wanted: Callable[[Any], bool], *, encoded: bool =
             return None
         found, coded, depth = waiting.popleft()
         if not isinstance(found, dict | list):
-            text = encodings.text_of(found, encoded=coded, limit=left)
+            text = encodings.text_of(found, encoded=coded, limit=left, unpacker=unpacker)
             if text is None or len(text) >= left:
                 continue
             left -= len(text)

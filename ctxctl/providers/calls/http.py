@@ -55,7 +55,7 @@ class Call(NamedTuple):
 class Calls:
     """Sorts the calls of a capture; those that ask a model become steps.
 
-    Problems: `unread-dialect`, `no-model-calls`.
+    Problems: `unread-dialect`, `no-model-calls`, `bodies-too-large`.
 
     Args:
         run: The import.
@@ -70,12 +70,20 @@ class Calls:
         """Requests to models so far."""
         self.others: Counter[str] = Counter()
         """What other calls were for, and how many."""
+        self.unpacker = encodings.Unpacker()
+        self._told_cut = False
+        self._last: tuple[Any, Any] = None, None
+        """The request that was opened last, as the capture holds it and as it is."""
         self._unread: Counter[str] = Counter()
         self._session: str | None = None
 
     def take(self, call: Call) -> None:
         """The next call, in the order in which the capture has them."""
-        body = request_of(call.request)
+        self._take(call)
+        self._tell_cut()
+
+    def _take(self, call: Call) -> None:
+        body = self._opened(call.request)
         what = purpose(call.method, call.url, body)
         if what != MODEL or not isinstance(body, dict):
             self.others[what if what != MODEL else "other requests"] += 1
@@ -93,12 +101,12 @@ class Calls:
             return
         self.asked += 1
         status = _status(call.status)
-        given = answer_of(call.response)
+        given = answer_of(call.response, self.unpacker)
         dialect = _told_by(given, body, dialect)
         answer = answers.final_response(given, dialect)
         error = call.error
         if status is not None and status >= 400:
-            error, answer = error or _reason(answer, call.response, status), None
+            error, answer = error or _reason(answer, call.response, status, self.unpacker), None
         self.exchanges.add(
             Exchange(
                 request=body,
@@ -120,9 +128,15 @@ class Calls:
             )
         )
 
+    def _opened(self, request: Any) -> Any:
+        """A request's body; of one that is asked for twice in a row, it is unpacked once."""
+        if self._last[0] is not request or request is None:
+            self._last = request, request_of(request, self.unpacker)
+        return self._last[1]
+
     def session_of(self, request: Any) -> str | None:
         """The session that a Claude Code request names in its metadata; else that of the request before."""
-        body = request_of(request)
+        body = self._opened(request)
         metadata = body.get("metadata") if isinstance(body, dict) else None
         user = metadata.get("user_id") if isinstance(metadata, dict) else None
         if isinstance(user, str):
@@ -138,6 +152,7 @@ class Calls:
 
     def finish(self) -> Iterator[Json]:
         """Close the threads, say what was not read, and hand on the rest."""
+        self._tell_cut()
         self.exchanges.finish()
         total = sum(self.others.values())
         if not self.asked and not self._unread:
@@ -146,6 +161,12 @@ class Calls:
         if total:
             self.run.opened(requests=self.asked, others=dict(self.others))
         yield from self.run.finish()
+
+    def _tell_cut(self) -> None:
+        """Say once that something was not unpacked whole."""
+        if self.unpacker.cut and not self._told_cut:
+            self._told_cut = True
+            self.run.problem("bodies-too-large", encodings.UNPACKED)
 
     def _strange(self, call: Call, body: Json) -> None:
         """A body that no dialect claims: another service's, unless its address says that it asks a model."""
@@ -194,9 +215,9 @@ def _request_id(headers: Any) -> str | None:
     return None
 
 
-def _reason(answer: Json | None, raw: Any, status: int) -> str:
+def _reason(answer: Json | None, raw: Any, status: int, unpacker: encodings.Unpacker) -> str:
     """One line of why a request was refused."""
-    found: Any = answer if answer is not None else encodings.decoded_body(raw)
+    found: Any = answer if answer is not None else encodings.decoded_body(raw, unpacker=unpacker)
     for key in ("error", "message", "detail"):
         if isinstance(found, dict) and key in found:
             found = found[key]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from ctxctl.ingest.build import Json
 from ctxctl.providers import dialects
 from ctxctl.providers.calls import encodings, envelopes
+from ctxctl.providers.calls.encodings import Unpacker
 from ctxctl.providers.dialects import stream
 
 _ASKING: Final = frozenset({"messages", "contents", "input", "prompt", "model", "jsonrpc", "request"})
@@ -42,21 +43,21 @@ def is_answer(value: Any) -> bool:
     return isinstance(value, dict) and dialects.of_response(value) is not None
 
 
-def request_of(raw: Any) -> Any:
+def request_of(raw: Any, unpacker: Unpacker | None = None) -> Any:
     """A request's body as a capture holds it, out of its envelopes; else what `bodies.opened` makes of it."""
-    found = encodings.decoded_body(raw)
+    found = encodings.decoded_body(raw, unpacker=unpacker)
     if isinstance(found, dict) and _ASKING & found.keys():
         return found
-    inner = envelopes.enveloped_body(raw, is_request)
+    inner = envelopes.enveloped_body(raw, is_request, unpacker=unpacker)
     return found if inner is None else inner
 
 
-def answer_of(raw: Any) -> Any:
+def answer_of(raw: Any, unpacker: Unpacker | None = None) -> Any:
     """The answer's body that a capture holds, out of its envelopes; else what `bodies.opened` makes of it."""
-    found = encodings.decoded_body(raw)
+    found = encodings.decoded_body(raw, unpacker=unpacker)
     if is_answer(found) or (isinstance(found, dict) and (_ANSWERING & found.keys() or _is_chat(found))):
         return found
-    inner = envelopes.enveloped_body(raw, is_answer_inside)
+    inner = envelopes.enveloped_body(raw, is_answer_inside, unpacker=unpacker)
     return found if inner is None else inner
 
 

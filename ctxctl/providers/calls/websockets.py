@@ -8,22 +8,25 @@ from typing import Any, Final
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import string
 from ctxctl.providers.calls import encodings
+from ctxctl.providers.calls.encodings import Unpacker
 from ctxctl.providers.calls.http import Call
 
 _LAST: Final = frozenset({"response.completed", "response.done", "response.failed", "response.incomplete"})
 _NOT_BODY: Final = frozenset({"type", "generate"})
 
 
-def calls_of_messages(whole: Call, sent: Any, received: Any) -> Iterator[Call]:
+def calls_of_messages(
+    whole: Call, sent: Any, received: Any, unpacker: Unpacker | None = None
+) -> Iterator[Call]:
     """One call per message that asked the model; `whole` gives what they share, and their merged bodies.
 
     A message with `generate: false` only warms the cache: it is no request of the conversation, and a request
     that goes on from it has its input in front.
     Answers are told apart by `response.created`, and belong to requests in order.
     """
-    asked = [_parsed(message) for message in sent] if isinstance(sent, list) else []
+    asked = [_parsed(message, unpacker) for message in sent] if isinstance(sent, list) else []
     asked = [m for m in asked if m.get("type") == "response.create" or ("type" not in m and "input" in m)]
-    answers = list(_answers(received if isinstance(received, list) else []))
+    answers = list(_answers(received if isinstance(received, list) else [], unpacker))
     if not asked:
         yield whole
         return
@@ -65,11 +68,11 @@ def _items(given: Any) -> list[Any]:
     return given if isinstance(given, list) else []
 
 
-def _answers(received: list[Any]) -> Iterator[list[Json]]:
+def _answers(received: list[Any], unpacker: Unpacker | None) -> Iterator[list[Json]]:
     """The events of each response, in order."""
     current: list[Json] = []
     for message in received:
-        event = _parsed(message)
+        event = _parsed(message, unpacker)
         kind = event.get("type")
         if kind == "response.created" and current:
             yield current
@@ -83,10 +86,10 @@ def _answers(received: list[Any]) -> Iterator[list[Json]]:
         yield current
 
 
-def _parsed(message: Any) -> Json:
-    found = encodings.decoded_body(message)
+def _parsed(message: Any, unpacker: Unpacker | None) -> Json:
+    found = encodings.decoded_body(message, unpacker=unpacker)
     if isinstance(found, dict) and set(found) == {"raw"}:
-        found = encodings.decoded_body(found["raw"])
+        found = encodings.decoded_body(found["raw"], unpacker=unpacker)
     return found if isinstance(found, dict) else {}
 
 
