@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ from ctxctl.providers.calls.encodings import Unpacker
 from ctxctl.providers.calls.http import Call
 
 _LAST: Final = frozenset({"response.completed", "response.done", "response.failed", "response.incomplete"})
+_WARMED: Final = 16
+"""Messages in a row that warm the cache and stand in front of a request, and requests behind one of them;
+beyond that a request keeps the id that it goes on from.  Clients send one, and go on from it once."""
 _NOT_BODY: Final = frozenset({"type", "generate"})
 
 
@@ -30,18 +34,23 @@ def calls_of_messages(
     if not asked:
         yield whole
         return
-    warmed: dict[str, Json] = {}
+    warmed: dict[str, tuple[Json, int]] = {}
+    """By response, what warmed the cache up to it, and in how many messages."""
+    used: Counter[str] = Counter()
     for number, message in enumerate(asked):
         answer = answers[number] if number < len(answers) else []
         inner = message.get("response")
         body = inner if isinstance(inner, dict) and "input" in inner else message
         named = string(body.get("previous_response_id"))
-        before = warmed.get(named) if named is not None else None
-        if before is not None:
-            body = _behind(before, body)
+        after = 0
+        if named is not None and named in warmed:
+            before, behind = warmed[named]
+            used[named] += 1
+            if behind <= _WARMED and used[named] <= _WARMED:
+                body, after = _behind(before, body), behind
         if message.get("generate") is False:
             if (identity := string(_response_id(answer))) is not None:
-                warmed[identity] = body
+                warmed[identity] = body, after + 1
             continue
         identity = string(_response_id(answer)) or whole.native_id
         yield whole._replace(

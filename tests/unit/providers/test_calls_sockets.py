@@ -55,3 +55,17 @@ def test_an_id_that_warmed_nothing_stays() -> None:
     first, second = asked(sent, ["w"])
     assert first["input"] == [item("y")]
     assert second["previous_response_id"] == "None"
+
+
+def test_a_long_row_of_warm_ups_does_not_stand_in_front_of_each_of_them() -> None:
+    rows = [create(f"w{n - 1}", f"x{n}", generate=False) for n in range(100)]
+    (only,) = asked([*rows, create("w99", "ask")], [f"w{n}" for n in range(100)] + ["a"])
+    assert 1 < len(only["input"]) <= 18
+    assert only["input"][-2:] == [item("x99"), item("ask")]
+
+
+def test_few_requests_have_one_warm_up_in_front() -> None:
+    sent = [create(None, "rules", generate=False), *(create("w", f"ask {n}") for n in range(100))]
+    found = asked(sent, ["w", *(f"a{n}" for n in range(100))])
+    assert sum(len(one["input"]) for one in found) == 116
+    assert found[-1] == {"model": "gpt-6", "input": [item("ask 99")], "previous_response_id": "w"}
