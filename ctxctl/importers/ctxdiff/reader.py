@@ -42,12 +42,17 @@ _COUNTS: Final = (
 _PROVIDERS: Final = {"openai": "openai", "anthropic": "anthropic", "gemini": "google", "bedrock": "aws"}
 _LEAVE_OUT: Final = ("anthropic", "bedrock")
 """Providers whose count of input leaves out what was read from the cache or written to it."""
+_ROOM: Final = 16 << 20
+"""Characters that the blocks of one call may hold, whatever the size of the database."""
+_TIMES: Final = 4
+"""Characters more for each of its bytes: a block that a call names several times is written once."""
 _CACHED: Final = ("cache_control", "cachePoint")
 
 
 def events(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
-    return read_database(Run(NAME, report), source, lambda run, database: _Reader(run, database).runs())
+    room = _ROOM + _TIMES * source.size
+    return read_database(Run(NAME, report), source, lambda run, database: _Reader(run, database, room).runs())
 
 
 class _Thread:
@@ -61,8 +66,9 @@ class _Thread:
 
 
 class _Reader:
-    def __init__(self, run: Run, database: sqlite3.Connection) -> None:
+    def __init__(self, run: Run, database: sqlite3.Connection, room: int) -> None:
         self._run = run
+        self._room = room
         self._database = database
         self._unlike = 0
         """The number of blocks whose text is not the one that was sent."""
@@ -110,7 +116,8 @@ class _Reader:
         window = thread.window
         held = [str(one[0]) for one in self._database.execute(_HELD, (call.get("id"),))]
         shared = same_start(held, thread.held)
-        blocks = [self._block(digest) for digest in held[shared:]]
+        blocks = self._blocks(held[shared:])
+        held = held[: shared + len(blocks)]
         window.replace([part(block, thread.names) for block in blocks], at=shared)
         thread.held = held
         last = blocks[-1] if blocks else None
@@ -123,6 +130,23 @@ class _Reader:
         marks: Json = {"label": step} if step is not None else {}
         window.request(model=model, native_id=string(call.get("id")), error=error, **marks)
         window.usage(self._bill(call, asked, model, held))
+
+    def _blocks(self, digests: list[str]) -> list[Json]:
+        """The blocks of a call: the first ones, where they hold more than there is room for."""
+        found: list[Json] = []
+        left = self._room
+        for digest in digests:
+            block = self._block(digest)
+            left -= len(block["text"]) if isinstance(block.get("text"), str) else 0
+            if left < 0:
+                message = (
+                    f"a call names blocks so often that they hold more than {self._room:,} characters:"
+                    f" {len(digests) - len(found)} of them are left out"
+                )
+                self._run.problem("windows-too-large", message)
+                break
+            found.append(block)
+        return found
 
     def _block(self, digest: str) -> Json:
         known = self._blocks.get(digest)

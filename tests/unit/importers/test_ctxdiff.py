@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,20 @@ def test_a_tools_result_is_no_prompt() -> None:
     assert is_prompt(block("user", "hi", "message"))
     assert not is_prompt(block("user", {"type": "tool_result", "content": "x"}))
     assert not is_prompt(block("tool", "x", "message"))
+
+
+def test_a_block_that_a_call_names_again_and_again_is_bounded(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_ROOM", 1000)
+    size = copy.stat().st_size
+    with closing(sqlite3.connect(copy)) as opened, opened as database:
+        (call,) = database.execute("SELECT id FROM call ORDER BY seq DESC LIMIT 1").fetchone()
+        (block,) = database.execute("SELECT content_hash FROM block LIMIT 1").fetchone()
+        database.execute("UPDATE block SET text = ? WHERE content_hash = ?", ("word " * 10_000, block))
+        rows = [(call, block, at, "a", "b") for at in range(1000, 1100)]
+        database.executemany("INSERT INTO call_block VALUES (?, ?, ?, ?, ?)", rows)
+    found, problems = events("ctxdiff", copy.read_bytes())
+    (cut,) = [problem for problem in problems if problem.slug == "windows-too-large"]
+    assert "are left out" in cut.message
+    assert len(json.dumps(found)) < 20 * size + 100 * 1000
