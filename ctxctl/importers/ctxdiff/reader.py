@@ -116,7 +116,7 @@ class _Reader:
         window = thread.window
         held = [str(one[0]) for one in self._database.execute(_HELD, (call.get("id"),))]
         shared = same_start(held, thread.held)
-        blocks = self._blocks(held[shared:])
+        blocks = self._named_blocks(held[shared:])
         held = held[: shared + len(blocks)]
         window.replace([part(block, thread.names) for block in blocks], at=shared)
         thread.held = held
@@ -131,7 +131,7 @@ class _Reader:
         window.request(model=model, native_id=string(call.get("id")), error=error, **marks)
         window.usage(self._bill(call, asked, model, held))
 
-    def _blocks(self, digests: list[str]) -> list[Json]:
+    def _named_blocks(self, digests: list[str]) -> list[Json]:
         """The blocks of a call: the first ones, where they hold more than there is room for."""
         found: list[Json] = []
         left = self._room
