@@ -91,6 +91,8 @@ class HeaderDecoder:
         return events, line
 
     def _damaged(self, data: bytes, line: int, offset: int) -> list[Event]:
+        if b"{" not in data:
+            return []  # whatever is repaired of it, it holds no object; what is wrong with it is told elsewhere
         events = self._full.decode_all(data, line, offset)
         for event in events:
             if not isinstance(event.record, Assembly | Injection):
