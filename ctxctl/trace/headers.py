@@ -92,7 +92,7 @@ class HeaderDecoder:
 
     def _damaged(self, data: bytes, line: int, offset: int) -> list[Event]:
         if b"{" not in data:
-            return []  # whatever is repaired of it, it holds no object; what is wrong with it is told elsewhere
+            return []  # no object, whatever is repaired of it; the decoder tells what is wrong with it
         events = self._full.decode_all(data, line, offset)
         for event in events:
             if not isinstance(event.record, Assembly | Injection):
