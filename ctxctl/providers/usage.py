@@ -118,6 +118,13 @@ def clock(seconds: Any) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
+def millisecond_clock(value: Any) -> str | None:
+    """Milliseconds since 1970 as a native timestamp; None for what is no time, however many digits it has."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 2**43:
+        return None
+    return clock(value / 1000)
+
+
 _SILENT: Final = frozenset({"none", ""})
 """A comparison that found nothing."""
 

@@ -15,12 +15,14 @@ from ctxctl.ingest.lines import Line, salvage
 from ctxctl.ingest.parts import moment
 from ctxctl.model.problem import Problem
 from ctxctl.providers.spans import inferences
+from ctxctl.providers.usage import millisecond_clock
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.decode import Decoder
 from ctxctl.trace.source import Source
 from tests.formats.damage import Imported, imported
 from tests.fuzz.laws import faults
 from tests.fuzz.parsers import PARSERS
+from tests.fuzz.seeds import FIXTURES
 
 
 def _lines(*rows: Any) -> bytes:
@@ -284,3 +286,15 @@ def test_times_of_spans_are_moments_in_whatever_unit() -> None:
 def test_a_schema_that_requires_what_is_no_name_stays(name: object) -> None:
     assert strict_schema({"type": "object", "properties": {"a": {}}, "required": [name]}) is None
     assert strict_schema({"type": "object", "properties": {"a": {}}, "required": ["a"]}) is not None
+
+
+def test_times_of_hundreds_of_digits(tmp_path: Path) -> None:
+    source = FIXTURES / "roo" / "condensed" / "api_conversation_history.json"
+    messages = json.loads(source.read_bytes())
+    for message in messages:
+        message["ts"] = 10**400
+    capture = tmp_path / source.name
+    capture.write_text(json.dumps(messages))
+    assert not faults(capture, tmp_path / "trace.jsonl", "roo")
+    assert (millisecond_clock(10**400), millisecond_clock(float("nan"))) == (None, None)
+    assert millisecond_clock(1_772_640_136_200) == "2026-03-04T16:02:16.200000+00:00"

@@ -13,7 +13,7 @@ from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import clock
+from ctxctl.providers.usage import millisecond_clock
 from ctxctl.trace.source import Source
 
 _ID: Final = 32
@@ -71,7 +71,7 @@ def _store(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     head = _head(database)
     run.session = string(head.get("agentId"))
     created = head.get("createdAt")
-    run.make.at(clock(created / 1000) if isinstance(created, int) else created)
+    run.make.at(millisecond_clock(created) if isinstance(created, int) else created)
     run.opened(session=run.session, title=string(head.get("name")))
     root = string(head.get("latestRootBlobId"))
     data = _blob(database, root)
@@ -202,7 +202,7 @@ class _Bubbles:
     def _bubble(self, bubble: Json) -> None:
         native = string(bubble.get("bubbleId"))
         created = bubble.get("createdAt")
-        self._run.make.at(clock(created / 1000) if isinstance(created, int) else created)
+        self._run.make.at(millisecond_clock(created) if isinstance(created, int) else created)
         text = string(bubble.get("text"))
         if bubble.get("type") == 1:
             self._answering = False

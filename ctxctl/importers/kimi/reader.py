@@ -11,7 +11,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import clock, usage_record
+from ctxctl.providers.usage import millisecond_clock, usage_record
 from ctxctl.trace.source import Source
 
 _FIXED: Final = ("system_prompt", "tool_definition")
@@ -57,7 +57,7 @@ class Kimi:
         for record in self._run.records(source):
             time = record.get("time", record.get("created_at"))
             if isinstance(time, int | float) and not isinstance(time, bool):
-                self._run.make.at(clock(time / 1000))
+                self._run.make.at(millisecond_clock(time))
             handler = self._handlers.get(str(record.get("type")))
             if handler is not None:
                 handler(record)

@@ -20,7 +20,7 @@ from ctxctl.ingest.run import Run
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import split
-from ctxctl.providers.usage import clock
+from ctxctl.providers.usage import millisecond_clock
 
 ENVIRONMENT: Final = "environment_details"
 """The block of editor state in every user message: one item that is renewed."""
@@ -185,14 +185,13 @@ _PARENTS: Final = ("condenseParent", "truncationParent")
 
 def moment(value: Any) -> str | None:
     """A time of the runtime (milliseconds since 1970) as a native timestamp."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return clock(value / 1000)
+    return millisecond_clock(value)
 
 
 def milliseconds(value: Any) -> float:
     """A time of the runtime as a number; 0 where there is none."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53
+    return float(value) if known else 0.0
 
 
 _Owner: TypeAlias = tuple[int, str | None, str | None]

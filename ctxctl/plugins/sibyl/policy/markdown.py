@@ -272,7 +272,7 @@ def _in_order(pack: Pack) -> Sequence[tuple[str, tuple[Part, ...]]]:
 
 def _score(item: Part) -> float:
     score = item.native.get("score")
-    return float(score) if isinstance(score, int | float) else 0.0
+    return float(score) if isinstance(score, int | float) and abs(score) < 2**53 else 0.0
 
 
 def _meta(item: Part) -> Mapping[str, Any]:

@@ -151,7 +151,7 @@ def _by_facet(parts: Sequence[Part]) -> list[Part]:
     def rank(part: Part) -> tuple[int, bool, float]:
         meta, score = part.native.get("metadata"), part.native.get("score")
         looked_up = isinstance(meta, dict) and bool(meta.get("active_lookup"))
-        value = float(score) if isinstance(score, int | float) else 0.0
+        value = float(score) if isinstance(score, int | float) and abs(score) < 2**53 else 0.0
         return first[str(part.native.get("facet"))], not looked_up, -value
 
     return sorted(parts, key=rank)
