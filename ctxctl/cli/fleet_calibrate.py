@@ -15,6 +15,7 @@ from ctxctl.session import Inspector
 from ctxctl.session.calibration import sessions_of
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.points import Lane
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.cli.fleet import Fleet
@@ -46,7 +47,7 @@ def gather_fleet(
         if isinstance(data, Failed):
             note(f"ctxctl: passed over: {visible(name)}: {visible(data.message)}")
             continue
-        answer = msgspec.msgpack.decode(data, type=_Answer)
+        answer = from_msgpack(data, _Answer)
         found += answer.lanes
         damaged = damaged or answer.damaged
     return found, damaged
@@ -54,7 +55,7 @@ def gather_fleet(
 
 def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
     """What one capture tells, as an encoded `_Answer`."""
-    asked = msgspec.msgpack.decode(words, type=_Words)
+    asked = from_msgpack(words, _Words)
     with Inspector.open(
         path, encoding=asked.encoding, format=format_name, own_models=asked.models
     ) as inspector:

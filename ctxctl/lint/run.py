@@ -25,6 +25,7 @@ from ctxctl.model.records import Item
 from ctxctl.session.answer_cache import answers_of
 from ctxctl.session.walked import Walked, walked, walked_by
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import StepAt
@@ -365,7 +366,7 @@ class LintedWalk:
         if data is None:
             return None
         try:
-            kept = msgspec.msgpack.decode(data, type=_Kept)
+            kept = from_msgpack(data, _Kept)
         except msgspec.MsgspecError:
             return None
         name = self._inspector.name

@@ -16,6 +16,7 @@ import msgspec
 import xxhash
 
 from ctxctl.trace.cache_files import cache_file, fingerprint_of, read_own, replace_file, same_file
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -87,7 +88,7 @@ class KeptAnswers:
             data = read_own(self._path, _MOST)
             if digest_of(data[_CHECK:]) != data[:_CHECK]:
                 return {}
-            kept = msgspec.msgpack.decode(data[_CHECK:], type=_Kept)
+            kept = from_msgpack(data[_CHECK:], _Kept)
             if (kept.format, kept.made_under) != (FORMAT, self._key.made_under):
                 return {}
             if kept.file["size"] != self._size or not same_file(kept.file, self._key.source, self._size):

@@ -31,6 +31,7 @@ from ctxctl.trace.cache_files import (
 )
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs, real_place
 from ctxctl.trace.source import Source
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ class ImportSlot:
         data = read_own(self._folder / _ABOUT, _MAX_ABOUT)
         if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
             return None
-        about = msgspec.msgpack.decode(data[16:], type=_About)
+        about = from_msgpack(data[16:], _About)
         return about if os.path.basename(about.trace) == about.trace else None
 
     def _about(self) -> _About | None:

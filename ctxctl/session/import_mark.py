@@ -31,6 +31,7 @@ from ctxctl.trace.graph_encode import encode_graph
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs
 from ctxctl.trace.object_graph import NotKeptError
 from ctxctl.trace.source import Source
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,7 +180,7 @@ class MarkedImport:
             data = memoryview(read_own(self._folder / _MARK, _MAX))
             if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
                 return None
-            mark = msgspec.msgpack.decode(data[16:], type=_Mark)
+            mark = from_msgpack(data[16:], _Mark)
         except (OSError, ValueError, msgspec.MsgspecError):
             return None
         if (mark.format, mark.code, mark.importer) != (_FORMAT, code_state(), self._importer.name):

@@ -29,6 +29,7 @@ from ctxctl.trace.cache_files import (
     open_own,
     same_file,
 )
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -248,7 +249,7 @@ class PrintedLines(Generic[Beside]):
             return
         beside, blocks = found
         try:
-            self._known = msgspec.msgpack.decode(beside, type=self._type)
+            self._known = from_msgpack(beside, self._type)
             for count, lines in blocks:
                 self._given += count
                 yield lines
@@ -290,7 +291,7 @@ def _index_of(file: BinaryIO) -> _Index:
     data = file.read(length)
     if xxhash.xxh3_128_digest(data) != end[:16]:
         raise DamagedError
-    index = msgspec.msgpack.decode(data, type=_Index)
+    index = from_msgpack(data, _Index)
     if sum(block[0] for block in index.blocks) != size - _END - length:
         raise DamagedError
     file.seek(0)

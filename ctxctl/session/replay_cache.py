@@ -47,6 +47,7 @@ from ctxctl.session.replay_rows import (
 from ctxctl.session.results import ReportedProblems
 from ctxctl.session.walked import Omitted, Walked
 from ctxctl.trace.cache_files import DamagedError, open_own, same_file
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.trace.contents import Contents
@@ -75,7 +76,7 @@ class KeptReplay:
             open_own(key.path).close()
             with closing(connected(key.path)) as connection:
                 odd = connection.execute("SELECT count(*) FROM sqlite_master WHERE type != 'table'")
-                meta = msgspec.msgpack.decode(body_of(connection, "meta", 0), type=Meta)
+                meta = from_msgpack(body_of(connection, "meta", 0), Meta)
                 if odd.fetchone()[0] or (meta.format, meta.made_under) != (FORMAT, key.made_under):
                     return None
             size = key.source.refresh()
@@ -296,10 +297,10 @@ def marked_replay(key: ReplayKey) -> tuple[Mark, Path] | None:
     try:
         open_own(key.path).close()
         with closing(connected(key.path)) as connection:
-            meta = msgspec.msgpack.decode(body_of(connection, "meta", 0), type=Meta)
+            meta = from_msgpack(body_of(connection, "meta", 0), Meta)
             if (meta.format, meta.made_under) != (FORMAT, key.made_under):
                 return None
-            mark = msgspec.msgpack.decode(body_of(connection, "mark", 0), type=Mark)
+            mark = from_msgpack(body_of(connection, "mark", 0), Mark)
             pieces = [body_of(connection, "mark", 1 + at) for at in range(mark.pieces)]
             return msgspec.structs.replace(mark, graph=b"".join(pieces)), key.path
     except (OSError, sqlite3.Error, DamagedError, msgspec.MsgspecError, UnicodeDecodeError):

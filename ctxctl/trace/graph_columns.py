@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from ctxctl.trace.object_graph import GraphTable
+from ctxctl.typed_decoding import from_msgpack
 
 (
     LIST, DICT, SET, DEQUE, ORDERED, COUNTER,
@@ -103,8 +104,8 @@ def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
 def unpacked(kind: int, data: memoryview, count: int) -> list[Any]:
     """A column of plain values again."""
     if kind == PLAIN:
-        return msgspec.msgpack.decode(data, type=list[Any])
-    each, packed = msgspec.msgpack.decode(data, type=tuple[list[str | None], bytes])
+        return from_msgpack(data, list[Any])
+    each, packed = from_msgpack(data, tuple[list[str | None], bytes])
     numbers = array("I")
     numbers.frombytes(packed)
     return list(map(each.__getitem__, numbers)) if packed else each * count

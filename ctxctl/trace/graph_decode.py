@@ -44,6 +44,7 @@ from ctxctl.trace.graph_columns import (
     without_collections,
 )
 from ctxctl.trace.object_graph import GraphTable
+from ctxctl.typed_decoding import from_msgpack
 
 _EMPTY: Final[dict[int, Callable[[], Any]]] = {
     LIST: list, DICT: dict, SET: set, DEQUE: deque, ORDERED: OrderedDict, COUNTER: Counter
@@ -56,7 +57,7 @@ def decode_graph(table: GraphTable, data: bytes | memoryview, outside: Sequence[
     """The graph again.  The bytes have to be those that were written; raises DamagedError."""
     try:
         with without_collections():
-            made = _Decoder(table, (UNSET, *outside)).decode(msgspec.msgpack.decode(data, type=Graph))
+            made = _Decoder(table, (UNSET, *outside)).decode(from_msgpack(data, Graph))
             if not gc.get_freeze_count():
                 gc.freeze()  # what was made is as old as all else then,
                 gc.unfreeze()  # and is not looked through as soon as garbage is looked for again

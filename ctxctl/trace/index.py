@@ -26,6 +26,7 @@ from ctxctl.trace.cache_files import (
     same_file,
 )
 from ctxctl.trace.source import Source
+from ctxctl.typed_decoding import from_msgpack
 
 FORMAT: Final = 7
 _MAGIC: Final = b"ctxctl step index\n"
@@ -114,7 +115,7 @@ class StepIndex:
     def turnback(self) -> int:
         """Bytes of the trace that the index can be taken back to; 0: none."""
         if self._back is None and self._packed:
-            self._back = msgspec.msgpack.decode(self._packed, type=_Turnback)
+            self._back = from_msgpack(self._packed, _Turnback)
         return 0 if self._back is None else self._back.covered
 
     def may_turn_back(

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from ctxctl.typed_decoding import from_json
 from ctxctl.user_folders import user_folder
 from ctxctl.whole_file import replace_file
 
@@ -97,7 +98,7 @@ def load(path: Path | None) -> Memory:
             data = source.read(_MAX_FILE + 1)
         if len(data) > _MAX_FILE:
             return Memory()
-        return msgspec.json.decode(data, type=Memory)
+        return from_json(data, Memory)
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return Memory()
 

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from ctxctl.ingest.build import digest_of
+from ctxctl.typed_decoding import from_json
 
 FORMAT: Final = 1
 MAIN: Final = "main"
@@ -72,9 +73,9 @@ class LearnedSet(msgspec.Struct, frozen=True):
 def decode_set(raw: bytes) -> LearnedSet:
     """A set from its bytes; raises ValueError where they are no set, or were changed."""
     try:
-        found = msgspec.json.decode(raw, type=LearnedSet)
-        written = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("digest")
-        said = msgspec.json.decode(written, type=str) if written is not None else None
+        found = from_json(raw, LearnedSet)
+        written = from_json(raw, dict[str, msgspec.Raw]).get("digest")
+        said = from_json(written, str) if written is not None else None
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from None
     if found.format != FORMAT:

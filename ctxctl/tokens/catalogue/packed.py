@@ -20,6 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from ctxctl.tokens.catalogue.table import DATA as _TABLE
+from ctxctl.typed_decoding import from_json
 
 DATA: Final = _TABLE.with_name("genai_prices.json.z")
 _COMPACT_DAY: Final = r"-(20\d{2})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)"
@@ -208,7 +209,7 @@ class PackedLibrary:
     def _of(self, provider: _Provider) -> tuple[LibraryModel, ...]:
         models = self._models.get(provider.id)
         if models is None:
-            models = msgspec.json.decode(provider.models, type=tuple[LibraryModel, ...])
+            models = from_json(provider.models, tuple[LibraryModel, ...])
             self._models[provider.id] = models
         return models
 
@@ -240,7 +241,7 @@ def matches(match: _Match, text: str) -> bool:
 @lru_cache(maxsize=1)
 def packed_library() -> PackedLibrary | None:
     """The packed library; None where the installed one is another version."""
-    packed = PackedLibrary(msgspec.json.decode(zlib.decompress(DATA.read_bytes()), type=_Packed))
+    packed = PackedLibrary(from_json(zlib.decompress(DATA.read_bytes()), _Packed))
     return packed if _is_installed(packed.version) else None
 
 

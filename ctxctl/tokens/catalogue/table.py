@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ctxctl.typed_decoding import from_json
+
 DATA: Final = Path(__file__).parent.parent / "data" / "models.json.z"
 
 
@@ -92,7 +94,7 @@ class Table:
     @classmethod
     def unpacked(cls, data: bytes) -> Table:
         """The table that ``scripts/build_models.py`` packed."""
-        packed = msgspec.json.decode(zlib.decompress(data), type=_Packed)
+        packed = from_json(zlib.decompress(data), _Packed)
         made = cls(packed.date, (), packed.sources)
         made._by_model.update(packed.models)
         made.providers = frozenset(packed.providers)
@@ -113,7 +115,7 @@ class Table:
         """The rows of all providers that list exactly this model, by provider."""
         found = self._by_model.get(model.lower(), ())
         if isinstance(found, msgspec.Raw):
-            found = self._by_model[model.lower()] = msgspec.json.decode(found, type=tuple[Row, ...])
+            found = self._by_model[model.lower()] = from_json(found, tuple[Row, ...])
         return found
 
     def source_of(self, row: Row) -> str:
