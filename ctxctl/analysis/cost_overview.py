@@ -15,6 +15,7 @@ from ctxctl.model.cost_sums import CostSums
 from ctxctl.session.answer_cache import answers_of
 from ctxctl.session.item_words import ItemWords, broken_name
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Placement
@@ -74,7 +75,7 @@ def cost_overview(
     data = answers.find(question) if answers is not None else None
     if data is not None and kept is not None:
         try:
-            found = msgspec.msgpack.decode(data, type=CostOverview)
+            found = from_msgpack(data, CostOverview)
         except msgspec.MsgspecError:
             pass
         else:

@@ -15,6 +15,7 @@ import msgspec
 import xxhash
 
 from ctxctl.text import safe_lines
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.fleet.asking import Asker, Question
@@ -66,7 +67,7 @@ class KeptPrint:
         if data is None:
             return None
         try:
-            row = msgspec.msgpack.decode(data, type=_Row)
+            row = from_msgpack(data, _Row)
             if row.answers != self._answers or not 0 < row.size <= _MOST:
                 return None
             unpacker = zlib.decompressobj()

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ctxctl.fleet.session_files import ListPlace, PlaceFiles, open_for_writing
 from ctxctl.model.session_list import LIVE_SECONDS, ListedSession, Live, SessionFacts
 from ctxctl.trace.inputs import FileState, Inputs, file_state
+from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.fleet.asking import Asker, Question
@@ -160,7 +161,7 @@ class SessionList:
             if isinstance(data, Failed):
                 known.failed, known.read = data.message, None
             else:
-                known.failed, known.read = None, msgspec.msgpack.decode(data, type=ReadSession)
+                known.failed, known.read = None, from_msgpack(data, ReadSession)
             place.changed = True
             told = _told(session, known, outdated=False)
             self._found[path] = (told, known, place)
@@ -187,7 +188,7 @@ class SessionList:
         key = digest.digest()
         for _, data in self._store.get_all([key]) if self._store is not None else ():
             try:
-                return key, msgspec.msgpack.decode(data, type=_Row)
+                return key, from_msgpack(data, _Row)
             except (msgspec.MsgspecError, ValueError):
                 break
         return key, None

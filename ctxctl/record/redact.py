@@ -354,10 +354,13 @@ class SecretRedactor:
         key = header_name(name)
         if key in self._never and not is_schema(value):
             return self._leaves(value, "header", found)
-        if hides(key, value) and "logprob" not in holder:  # a model's tokens are words
+        if hides(key, value) and not (key == "token" and "logprob" in holder):  # a model's tokens are words
             return self._leaves(value, "secret", found)
         if isinstance(value, list) and any(isinstance(one, str) and hides(key, one) for one in value):
-            return [self._leaves(one, "secret", found) if hides(key, one) else one for one in value]
+            return [
+                self._leaves(one, "secret", found) if hides(key, one) else self._walk(one, found, depth + 1)
+                for one in value
+            ]
         beside = named_beside(name, holder)
         if beside:  # how HAR, OpenTelemetry and others write headers and variables
             named, held = header_name(beside), _inner(value)
@@ -481,7 +484,7 @@ _HINTS: Final = (
     r"gl[a-z]{2,5}-[a-z0-9_-]{6}", r"do[opr]_v1_", r"sk[0-9a-f]{32}", r"fig[dour]h?_", r"\bpat[a-z0-9]{14}\.",
     r"pat-[a-z]{2}\d", r"ez[at]k[a-z0-9]{8}", r"shp[a-z]{2,3}_", r"\b[mno][a-z0-9_-]{23,27}\.[a-z0-9_-]{6}\.",
     r"[?&;][a-z_-]{3,32}=[^&\s]{8}", r"[0-9a-f]{32}-us\d", r"\bcio[a-z0-9]{32}",
-    r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r":(?:\\?/){2}[^\s/@]{0,400}[^\s/]*@",
+    r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r":(?:\\?/){2}[^\s/]*@",
     r"\ba3-[a-z0-9]{6}-[a-z0-9]{5}", r"\b[ps]at\.[a-z0-9_-]{22}\.", r"\bapi-[a-z0-9]{26}", r"\bs\.[a-z0-9]{24}", r"\bv1\.0-[0-9a-f]{24}-",
     r"\bmachine\s+\S{1,200}\s+login\s", r"\b(?:sdk|mob)-[0-9a-f]{8}-", r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
     r"-(?:password|passwd|secret|token|key)[ \t]+[^\s-]{6}", r"(?:password|passwd|secret|token|key)>[^<\s]{4}",

@@ -26,6 +26,7 @@ from ctxctl.tokens.calibrate.relatives import relative_kind
 from ctxctl.tokens.calibrate.spread import Common, ErrorSpread, SizeError, spread_of
 from ctxctl.tokens.model_encodings import resolve_encoding
 from ctxctl.tokens.ranks import RANKS_OF
+from ctxctl.typed_decoding import from_json
 from ctxctl.wording import error_share, given_share
 
 VERSION: Final = 1
@@ -135,7 +136,7 @@ class Outcome(NamedTuple):
 
 def decode(raw: bytes) -> Calibration:
     """A calibration from its JSON; raises ValueError for what is none, or has a weight out of bounds."""
-    found = msgspec.json.decode(raw, type=Calibration)
+    found = from_json(raw, Calibration)
     if found.version != VERSION:
         raise ValueError(f"its version is {found.version}, not {VERSION}")
     for one in found.fits:

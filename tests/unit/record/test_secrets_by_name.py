@@ -121,6 +121,13 @@ def test_in_a_first_reading_of_escapes_though_a_second_one_reads_more() -> None:
     )
 
 
+def test_what_stands_beside_a_secret_in_a_list_is_looked_through_too() -> None:
+    made = structure({"passwords": [VALUE, {"note": f"use {KEY}"}, f"{KEY} {KEY}", 7]})
+    assert VALUE not in made
+    assert KEY not in made
+    assert made.endswith(", 7]}")
+
+
 def test_numbers() -> None:
     assert "48151623" not in structure({"password": 48151623})
     left = {"pass": 12, "fail": 3, "max_tokens": 4096, "token": 5, "password": None, "passwords": 0}
