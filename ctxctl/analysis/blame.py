@@ -17,7 +17,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
 from ctxctl.model.results import Placement
 from ctxctl.session.assembly import joints_of, text_of
-from ctxctl.session.walked import keep_replay, walked
+from ctxctl.session.walked import walked
 from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
@@ -101,21 +101,35 @@ def _behind(
 
 
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
-    """Since when each placement is there, by a walk from the start up to the step."""
-    keep_replay(inspector, progress)
+    """Since when each placement is there: from the kept replay, or by a walk from the start.
+
+    The walk ends at the step, but goes on to the end of a trace whose replay is kept by it: then, and with a
+    kept replay, the inspector knows what is wrong with the whole trace.
+    """
     kept = inspector.kept_replay()
-    if kept is not None and not kept.has_problems():
+    if kept is not None:
         try:
-            return _kept(inspector, kept, ordinal)
+            known = _kept(inspector, kept, ordinal)
         except DamagedError:
             inspector.forget_replay()
+        else:
+            inspector.take_over(kept)
+            return known
+    to_the_end = inspector.keeps_replay()
     logs: dict[ThreadKey, EntryLog] = {}
-    for number, one in enumerate(walked(inspector, progress, whole=False)):
+    found: _Known | None = None
+    for number, one in enumerate(walked(inspector, progress, settle=to_the_end, whole=to_the_end)):
+        if found is not None:
+            continue
         log = logs.setdefault(one.key, EntryLog())
         log.note(number, one.delta)
         if number == ordinal:
-            return _Known(one.at, log.since(ordinal, one.at.placements))
-    raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+            found = _Known(one.at, log.since(ordinal, one.at.placements))
+            if not to_the_end:
+                break
+    if found is None:
+        raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+    return found
 
 
 def _kept(inspector: Inspector, kept: KeptReplay, ordinal: int) -> _Known:

@@ -73,7 +73,15 @@ class Output:
     def lines(self, lines: Iterable[str]) -> None:
         """Write lines of a plain report."""
         for line in lines:
-            self.write((inert(line) + "\n").encode(self._encoding, "backslashreplace"))
+            self._shown(inert(line), "\n")
+
+    def _shown(self, text: str, end: str) -> None:
+        """Write shown text and what ends it, a piece at a time: a line may have a hundred megabytes."""
+        if len(text) > _BLOCK:
+            for at in range(0, len(text), _BLOCK):
+                self.write(text[at : at + _BLOCK].encode(self._encoding, "backslashreplace"))
+            text = ""
+        self.write((text + end).encode(self._encoding, "backslashreplace"))
 
     def rows(self, lines: Iterable[str]) -> None:
         """Write lines of ``--oneline``: as wide as the terminal, at most, and whole where there is none."""
@@ -84,7 +92,7 @@ class Output:
     def text(self, text: str) -> None:
         """Write shown text of any number of lines, ended by a line end."""
         text = inert(text)
-        self.write((text if text.endswith("\n") else text + "\n").encode(self._encoding, "backslashreplace"))
+        self._shown(text, "" if text.endswith("\n") else "\n")
 
     def json(self, obj: Mapping[str, Any]) -> None:
         """Write one line of JSON."""

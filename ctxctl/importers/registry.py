@@ -247,7 +247,7 @@ _BYTES_REPEATED: Final = 64
 RELISTED: Final = 5_000
 """As `REPEATED`, of requests that leave the conversation of the one before for an earlier place, and of those
 behind them."""
-_BYTES_RELISTED: Final = 1024
+_BYTES_RELISTED: Final = 2048
 """Bytes of a capture that entitle it to one more: such requests name what they go back to, and hold none."""
 
 
@@ -258,7 +258,7 @@ _WHOLE: Final = frozenset({vocab.INJECTION_APPLIED, vocab.SURFACE_CREATED, vocab
 CONTRADICTED: Final = 500
 """Records with parents and ids that cannot be, and requests that go back to earlier windows, which an import
 may have, whatever the size of the capture."""
-_BYTES_CONTRADICTED: Final = 8192
+_BYTES_CONTRADICTED: Final = 16_384
 """Bytes of a capture that entitle it to one more: what a request of a real session holds, and more."""
 
 

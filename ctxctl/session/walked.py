@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -57,7 +56,6 @@ class Replayed(Protocol):
     @property
     def trace(self) -> Trace: ...  # noqa: D102
     def kept_replay(self) -> KeptWalk | None: ...  # noqa: D102
-    def keeps_replay(self) -> bool: ...  # noqa: D102
     def forget_replay(self) -> None: ...  # noqa: D102
     def take_over(self, kept: Any, *, settle: bool) -> None: ...  # noqa: D102
     def walk(  # noqa: D102
@@ -101,16 +99,6 @@ def walked(
             return
     walk = inspector.walk(progress, skipped=skipped, settle=settle)
     yield from islice((walked_by(engine, at) for at, engine in walk), told, None)
-
-
-def keep_replay(inspector: Replayed, progress: Progress | None = None) -> None:
-    """Have the replay kept, where it can be, for whoever goes through a part of it again and again.
-
-    What is wrong with the trace is not told by this.
-    """
-    if inspector.keeps_replay():
-        with inspector.trace.untold():
-            deque(inspector.walk(progress), 0)
 
 
 def walked_by(engine: Engine, at: StepAt) -> Walked:
