@@ -116,13 +116,25 @@ def _failed(error: OSError) -> int:
 
     try:
         sys.stdout.flush()
+        lost = _printing_help(error)
     except (OSError, ValueError):
+        lost = True
+    if lost:
         failed = stdout_failed(error)
         complain(failed.message)
         return int(failed.exit_code)
     name = f"{error.filename}: " if isinstance(error.filename, str) else ""
     complain(f"{name}{error.strerror or type(error).__name__}")
     return Exit.UNREADABLE
+
+
+def _printing_help(error: OSError) -> bool:
+    """Whether the parser met the error as it printed: an unbuffered stream fails there and not at its end."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    module = at.tb_frame.f_globals.get("__name__", "") if at is not None else ""
+    return error.filename is None and module.partition(".")[0] in ("click", "typer", "rich")
 
 
 def _misused(error: Any, arguments: Sequence[str]) -> int:

@@ -360,7 +360,8 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
         output: Where to; `-` is standard output.
         out: The writer of standard output.
         force: Whether a file that is there may be replaced.
-        read: Names of the files that are read for it: none of them is written to, by whatever name.
+        read: Names of the files and directories that are read for it.  No file that was read, or that lies
+            in such a directory, is written over, by whatever name.
 
     Raises:
         UsageError: `output-needed`, `output-exists`, `output-is-input`.
@@ -379,6 +380,7 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
         return
     status = _status(output)
     _refuse_input(output, status, read)
+    _refuse_inside(output, status, read)
     if status is not None and not stat.S_ISREG(status.st_mode):
         with _named(output), open(_opened_device(output, status.st_mode), "wb") as device:
             yield device
@@ -390,6 +392,7 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
         file = NewFile(output, partial)
         try:
             yield cast("IO[bytes]", file)
+            _refuse_looked_at(output, status)
             file.finish(replaces=status is not None)
         except BaseException:
             file.abandon()
@@ -415,6 +418,40 @@ def _refuse_input(output: str, status: os.stat_result | None, read: Iterable[str
             raise UsageError(
                 "output-is-input", f"{output} is the file that is read", hint="give another name with -o FILE"
             )
+
+
+def _refuse_inside(output: str, status: os.stat_result | None, read: Iterable[str]) -> None:
+    """Raise UsageError("output-is-input") where a file of a directory that is read would be written over."""
+    from ctxctl.errors import UsageError
+
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return
+    place = os.path.realpath(output)
+    for name in read:
+        folder = os.path.realpath(name)
+        if os.path.isdir(folder) and os.path.commonpath((folder, place)) == folder:
+            raise UsageError(
+                "output-is-input", f"{output} lies in {name}, all of which is read",
+                hint="give the name of a new file, or of one elsewhere, with -o FILE",
+            )  # fmt: skip
+
+
+def _refuse_looked_at(output: str, status: os.stat_result | None) -> None:
+    """Raise UsageError("output-is-input") where the file was read as part of what was written: a capture can
+    be completed from the files beside it.
+    """
+    from ctxctl.errors import UsageError
+    from ctxctl.trace.inputs import names_looked_at
+
+    if status is None:
+        return
+    for name in names_looked_at():
+        source = _status(name)
+        if source is not None and os.path.samestat(source, status):
+            raise UsageError(
+                "output-is-input", f"{output} is one of the files that were read",
+                hint="give another name with -o FILE",
+            )  # fmt: skip
 
 
 @contextmanager

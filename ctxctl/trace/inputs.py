@@ -1,7 +1,8 @@
 """What an import reads or looks for: files, and directories in which it looks for files by name.
 
-An import may be kept only as long as all of that is as it was.  `recording` notes what is looked at in a
-`with` block; whoever opens a file other than by `open_source`, or lists a directory, says so here.
+An import may be kept only as long as all of that is as it was, and nothing of it may be written over.
+`recording` notes what is looked at in a `with` block; whoever opens a file other than by `open_source`, or
+lists a directory, says so here.
 """
 
 from __future__ import annotations
@@ -148,18 +149,37 @@ def recording() -> Iterator[Inputs]:
         note_inputs(inputs)
 
 
+_NAMES: Final[ContextVar[set[str] | None]] = ContextVar("names", default=None)
+
+
+def note_names() -> None:
+    """From here on, note the names of all files that this thread looks at: see `names_looked_at`."""
+    _NAMES.set(set())
+
+
+def names_looked_at() -> frozenset[str]:
+    """Absolute paths of the files that this thread has looked at since `note_names`: read or looked for, by
+    an import itself or by the one that was kept.
+    """
+    return frozenset(_NAMES.get() or ())
+
+
 def note_inputs(known: Inputs) -> None:
     """Say that something is used that rests on these inputs."""
-    inputs = _RECORDING.get()
+    inputs, names = _RECORDING.get(), _NAMES.get()
     if inputs is not None:
         inputs.absorb(known)
+    if names is not None:
+        names.update(known.files)
 
 
 def note_file(path: str | Path) -> None:
     """Say that a file is about to be read, or that its being there matters."""
-    inputs = _RECORDING.get()
+    inputs, names = _RECORDING.get(), _NAMES.get()
     if inputs is not None:
         inputs.file(path)
+    if names is not None:
+        names.add(absolute_path(path))
 
 
 def files_under(directory: Path, most: int = MAX_FILES) -> tuple[str, ...]:

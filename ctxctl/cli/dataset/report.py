@@ -56,7 +56,7 @@ def report(
     opened = place.opened(dataset, run)
     with run.out.progress("asking"):
         page = _page(opened, given, sessions, run)
-    with destination(output, run.out, force=force) as sink:
+    with destination(output, run.out, force=force, read=[opened.place]) as sink:
         for piece in html.write(page):
             sink.write(piece)
     run.out.flush()

@@ -83,6 +83,30 @@ def test_a_second_source_is_read_too(capture: Path, tmp_path: Path, capsys: Out)
     assert other.read_bytes() == CAPTURE.read_bytes()
 
 
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_a_file_of_a_directory_that_is_read_is_not_written_over(
+    command: str, capture: Path, tmp_path: Path, capsys: Out
+) -> None:
+    assert run([command, str(tmp_path), "-o", str(capture), "--force"]) == 2
+    assert f"{capture} lies in {tmp_path}, all of which is read" in capsys.readouterr().err
+    assert capture.read_bytes() == CAPTURE.read_bytes()
+    assert run([command, str(tmp_path), "-o", str(tmp_path / "new.jsonl"), "--force"]) == 0
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_nor_is_a_file_beside_a_capture_that_completes_it(command: str, tmp_path: Path, capsys: Out) -> None:
+    folder = Path(shutil.copytree(ROOT / "fixtures/claude_code", tmp_path / "project"))
+    agent = next(folder.glob("requests/subagents/*.jsonl"))
+    (tmp_path / "link.jsonl").symlink_to(agent)
+    before = agent.read_bytes()
+    for output in (agent, tmp_path / "link.jsonl"):
+        for _ in ("read", "kept"):
+            assert run([command, str(folder / "requests.jsonl"), "-o", str(output), "--force"]) == 2
+            assert f"{output} is one of the files that were read" in capsys.readouterr().err
+    assert agent.read_bytes() == before
+    assert not [path for path in agent.parent.iterdir() if path.suffix == ".partial"]
+
+
 def test_a_report_does_not_take_the_place_of_the_trace(tmp_path: Path, capsys: Out) -> None:
     trace = Path(shutil.copy(NATIVE, tmp_path / "run.jsonl"))
     assert run(["check", str(trace), "--max-tokens", "1", "--junit", str(trace)]) == 2

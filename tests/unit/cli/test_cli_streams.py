@@ -90,12 +90,20 @@ def test_two_runs_give_the_same_bytes(arguments: tuple[str, ...]) -> None:
     assert one.returncode == 0
 
 
-def test_a_full_disk_is_said_and_exits_1() -> None:
-    for arguments in (("replay", WINDOW), ("replay", WINDOW, "--json"), ("--version",), ("formats",)):
-        with open("/dev/full", "wb") as full:
-            done = ctxctl(*arguments, stdout=full)
-        assert done.returncode == 1
-        assert done.stderr == b"ctxctl: error: cannot write to standard output: No space left on device\n"
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("replay", WINDOW), ("replay", WINDOW, "--json"), ("--version",), ("formats",), ("--help",),
+        ("import", "--help"), ("fleet", "ask", "--help"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_said_and_exits_1(unbuffered: str, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = ctxctl(*arguments, stdout=full, env={"PYTHONUNBUFFERED": unbuffered})
+    assert done.returncode == 1
+    assert done.stderr == b"ctxctl: error: cannot write to standard output: No space left on device\n"
 
 
 def test_a_closed_stdout_is_said_and_exits_1() -> None:
