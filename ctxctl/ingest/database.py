@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import tempfile
@@ -14,6 +15,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.database_check import DEFINED, damage, definitions_fit, quoted, whole_rows
 from ctxctl.ingest.lines import WHOLE_FILE
 from ctxctl.ingest.run import Run
 from ctxctl.trace.inputs import note_file
@@ -23,6 +25,8 @@ MAGIC: Final = b"SQLite format 3\0"
 MAX_DATABASE: Final = 512 << 20
 SCHEMA: Final = 1 << 20
 """The most bytes of table definitions that detection looks at."""
+_IN_LOG: Final = 1 << 16
+"""The most bytes of one definition in a write-ahead log: SQLite reads it before anybody could look at it."""
 _TABLE: Final = 1 << 12
 """The most bytes of one table's definition."""
 STEPS: Final = 200_000_000
@@ -73,6 +77,11 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
         gate = _Gate(len(data))
         try:
             _load(database, data, gate, steps or STEPS)
+            if gate.damage:
+                message = (
+                    f"the database is damaged ({gate.damage}): only the rows that can still be read are shown"
+                )
+                run.problem("bad-database", message)
             yield from reader(run, database)
         except _BROKEN as error:
             run.problem("bad-database", f"the database cannot be read: {gate.why or error}")
@@ -103,10 +112,13 @@ class _Gate:
         self.value = _longest(size)
         self.why = ""
         """Why the reading ended, where the library would say it in words of its own."""
+        self.damage = ""
+        """What is wrong with the pages of the file, in SQLite's words."""
         self.passed_over: dict[str, None] = {}
         """The columns that were asked for and whose values are made up."""
         self._size = size
         self._most = self._left = READ + _TIMES_READ * size
+        self._tables: list[str] = []
         self._made_up: set[tuple[str, str]] = set()
         self._refused: dict[str, str] = {}
         """By table that is not read, why not."""
@@ -114,11 +126,12 @@ class _Gate:
     def watch(self, database: sqlite3.Connection) -> None:
         """Stand before all queries to come."""
         found = database.execute("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'").fetchall()
+        self._tables = [str(name) for name, _ in found]
         for name, page in found:
             if not page:
                 self._refused[str(name).lower()] = "is a virtual table"
                 continue
-            columns = database.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+            columns = database.execute(f"PRAGMA table_xinfo({quoted(name)})").fetchall()
             if len(columns) > _COLUMNS:
                 self._refused[str(name).lower()] = f"has {len(columns):,} columns"
             left = _DEFAULTS
@@ -128,6 +141,10 @@ class _Gate:
                     self._made_up.add((str(name).lower(), str(column[1]).lower()))
         database.row_factory = self._row
         database.set_authorizer(self._asked)
+
+    def readable(self) -> list[str]:
+        """The tables that are read, in the order of the file."""
+        return [name for name in self._tables if not self.refuses(name)]
 
     def refuses(self, table: str) -> bool:
         """Whether a table is not read at all."""
@@ -183,7 +200,7 @@ def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json]
             for (name,) in names:
                 if gate.refuses(str(name)):
                     continue
-                found = opened.execute(f"SELECT * FROM {_quoted(name)}")
+                found = opened.execute(f"SELECT * FROM {quoted(name)}")
                 columns = [str(column[0]) for column in found.description]
                 for number, row in enumerate(islice(found, most), 1):
                     yield str(name), number, dict(zip(columns, row, strict=False))
@@ -197,14 +214,33 @@ def _longest(size: int) -> int:
 
 
 def _load(database: sqlite3.Connection, data: bytes, gate: _Gate, steps: int = STEPS) -> None:
-    """Fill an empty database in memory; no code in the file runs, and queries end at `steps`."""
+    """Fill an empty database in memory; no code in the file runs, and queries end at `steps`.
+
+    Of a file whose pages are damaged it gets what rows come out of them, in the order of the file.
+    """
+    if not definitions_fit(lambda at, size: data[at : at + size]):
+        gate.why = f"the definitions of its tables come to more than {DEFINED >> 20} MiB"
+        raise sqlite3.DataError(gate.why)
+    _fill(database, data, gate.value)
+    gate.damage = damage(database)
+    if gate.damage:
+        with closing(sqlite3.connect(":memory:")) as damaged:
+            _fill(damaged, data, gate.value)
+            damaged.set_progress_handler(lambda: 1, steps)
+            first = _Gate(len(data))
+            first.watch(damaged)
+            data = whole_rows(damaged, first.readable(), READ + len(data))
+        _fill(database, data, gate.value)
+    database.set_progress_handler(lambda: 1, steps)
+    gate.watch(database)
+
+
+def _fill(database: sqlite3.Connection, data: bytes, longest: int) -> None:
     # A copy in memory has no write-ahead log beside it; bytes 18 and 19 would ask for one.
     database.deserialize(data[:18] + _LEGACY + data[20:])
     database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, gate.value)
-    database.set_progress_handler(lambda: 1, steps)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
     _without_views(database)
-    gate.watch(database)
 
 
 def _with_log(source: Source, data: bytes) -> bytes:
@@ -226,10 +262,7 @@ def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
     of a young database stand nowhere else.  `data` gives the bytes of a database that is no file of its own
     (it came through a pipe, or was compressed), or that has a log.  Nothing where they cannot be read.
     """
-    if path is None:
-        first = _definitions_in(data())
-    else:
-        first = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", path.stat().st_size)
+    first = _definitions_in(data()) if path is None else _definitions_of(path)
     if first is not None:
         yield first
     if path is None or not _log_of(path).is_file():
@@ -247,7 +280,17 @@ def table_names(head: bytes) -> set[str]:
 
 
 def _definitions_in(data: bytes) -> bytes | None:
-    return _definitions(":memory:", len(data), data) if len(data) <= MAX_DATABASE else None
+    if len(data) > MAX_DATABASE or not definitions_fit(lambda at, size: data[at : at + size]):
+        return None
+    return _definitions(":memory:", len(data), data)
+
+
+def _definitions_of(path: Path) -> bytes | None:
+    with path.open("rb") as file:
+        if not definitions_fit(lambda at, size: os.pread(file.fileno(), size, at)):
+            return None
+        size = os.fstat(file.fileno()).st_size
+    return _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", size)
 
 
 def _definitions(uri: str, size: int, data: bytes = b"") -> bytes | None:
@@ -279,6 +322,7 @@ def _merged(path: Path, data: bytes) -> bytes:
             copy.with_name("copy.db-wal").write_bytes(log.read_bytes())
             with closing(sqlite3.connect(copy)) as database:
                 database.execute("PRAGMA trusted_schema = OFF")
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _IN_LOG)
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return copy.read_bytes()
     except (OSError, sqlite3.Error):
@@ -295,13 +339,7 @@ def _log_of(path: Path) -> Path:
 def _without_views(database: sqlite3.Connection) -> None:
     """Drop the views: one in a table's place may give rows without end, and no runtime has one there."""
     for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
-        database.execute(f"DROP VIEW {_quoted(name)}")
-
-
-def _quoted(name: Any) -> str:
-    """A name as SQL has it."""
-    doubled = str(name).replace('"', '""')
-    return f'"{doubled}"'
+        database.execute(f"DROP VIEW {quoted(name)}")
 
 
 def value(text: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.ingest import database
+from ctxctl.ingest import database, database_check
 from ctxctl.ingest.second_look import look_again
 from ctxctl.trace.source import open_source
 
@@ -157,3 +157,116 @@ def test_no_value_is_longer_than_the_file(tmp_path: Path) -> None:
     assert (rows, told) == ([], ["bad-database: the database cannot be read: string or blob too big"])
     made(path, f"INSERT INTO t VALUES ('{'x' * 2_000_000}')")
     assert read(path, "SELECT length(a) FROM t") == ([(3,), (2_000_000,)], [])
+
+
+PAGE = 512
+CLAIMED = 1_000_000
+"""Characters that each text is said to have."""
+
+
+def going_round(path: Path, rows: int) -> Path:
+    """A table whose texts go on in one page each that goes on in itself, again and again."""
+    with closing(sqlite3.connect(path)) as opened:
+        opened.execute(f"PRAGMA page_size = {PAGE}")
+        opened.execute("CREATE TABLE t (a TEXT)")
+        opened.execute("CREATE INDEX i ON t (a) WHERE a = ''")
+        opened.executemany("INSERT INTO t VALUES (?)", [("x" * 17_000,)] * rows)
+        opened.commit()
+    data = bytearray(path.read_bytes())
+    for start in range(0, len(data), PAGE):
+        if data[start] == 0x0D:
+            for at in range(start + 8, start + 8 + 2 * int.from_bytes(data[start + 3 : start + 5], "big"), 2):
+                _claim(data, start + int.from_bytes(data[at : at + 2], "big"))
+    path.write_bytes(data)
+    return path
+
+
+def _claim(data: bytearray, cell: int) -> None:
+    """Let a row be as long as it is said to be: its length, its row id, the head of the record, the text."""
+    length = (data[cell] & 0x7F) << 14 | (data[cell + 1] & 0x7F) << 7 | data[cell + 2]
+    longer = (CLAIMED - length) // (PAGE - 4) * (PAGE - 4)  # as much of it as before stands in the cell
+    head = cell + 4 if data[cell + 3] < 0x80 else cell + 5
+    for at, more in ((cell, longer), (head + 1, 2 * longer)):
+        value = ((data[at] & 0x7F) << 14 | (data[at + 1] & 0x7F) << 7 | data[at + 2]) + more
+        data[at : at + 3] = bytes([0x80 | value >> 14, 0x80 | value >> 7 & 0x7F, value & 0x7F])
+    least = (PAGE - 12) * 32 // 255 - 23
+    here = least + (length - least) % (PAGE - 4)
+    pointer = head + (here if here <= PAGE - 35 else least)
+    first = int.from_bytes(data[pointer : pointer + 4], "big")
+    data[(first - 1) * PAGE : (first - 1) * PAGE + 4] = first.to_bytes(4, "big")
+
+
+def test_rows_that_go_round_in_a_circle_come_to_no_more_than_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "READ", 2 * CLAIMED)
+    path = going_round(tmp_path / "round.db", 60)
+    with closing(sqlite3.connect(path)) as opened:
+        claimed = sum(length for (length,) in opened.execute("SELECT length(a) FROM t"))
+    assert claimed > 30 * path.stat().st_size
+    sorted_bytes = 0
+
+    def sorting(_run: object, found: sqlite3.Connection) -> Any:
+        nonlocal sorted_bytes
+        (sorted_bytes,) = found.execute("SELECT sum(length(a)) FROM t").fetchone()
+        yield {}
+
+    run = Run()
+    with open_source(path) as source:
+        list(database.read_database(run, source, sorting))  # type: ignore[arg-type]
+    assert 0 < sorted_bytes < path.stat().st_size + 3 * CLAIMED
+    assert any("the database is damaged" in told and "2nd reference" in told for told in run.told)
+
+
+def test_rows_of_a_damaged_file_are_read_as_far_as_they_come_out(tmp_path: Path) -> None:
+    path = made(
+        tmp_path / "damaged.db",
+        "PRAGMA page_size = 512",
+        "CREATE TABLE t (n INTEGER PRIMARY KEY, a TEXT CHECK (length(a) > 0))",
+        "CREATE TABLE u (n INTEGER)",
+        *[f"INSERT INTO t VALUES ({n}, '{n:0100}')" for n in range(200)],
+        "INSERT INTO u VALUES (7)",
+    )
+    data = bytearray(path.read_bytes())
+    page = max(at for at in range(0, len(data), 512) if b"%0100d" % 150 in data[at : at + 512])
+    data[page] = 0xFF
+    path.write_bytes(data)
+    rows, told = read(path, "SELECT n FROM t ORDER BY a")
+    assert rows[:100] == [(n,) for n in range(100)]
+    assert len(rows) < 150
+    assert [one for one in told if "the database is damaged" in one]
+    assert read(path, "SELECT n FROM u")[0] == [(7,)]
+
+
+def test_definitions_of_any_size_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(
+        tmp_path / "defined.db", f"CREATE TABLE t (a /* {'x' * 3000} */ TEXT)", "INSERT INTO t VALUES (1)"
+    )
+    assert read(path, "SELECT a FROM t") == ([("1",)], [])
+    monkeypatch.setattr(database_check, "DEFINED", 2000)
+    rows, told = read(path, "SELECT a FROM t")
+    assert rows == []
+    assert told == [
+        "bad-database: the database cannot be read: the definitions of its tables come to more than 4 MiB"
+    ]
+    assert list(database.schemas(path, lambda: b"")) == []
+
+
+def test_definitions_that_go_round_in_a_circle_are_not_followed() -> None:
+    head = b"SQLite format 3\0" + (512).to_bytes(2, "big") + bytes(82)
+    page = (
+        b"\x05"
+        + bytes(2)
+        + (1).to_bytes(2, "big")
+        + bytes(7)
+        + (14).to_bytes(2, "big")
+        + (1).to_bytes(4, "big")
+    )
+    asked: list[int] = []
+
+    def pages(at: int, size: int) -> bytes:
+        asked.append(at)
+        return (head + page if not at else page).ljust(512, b"\0")[:size]
+
+    assert not database_check.definitions_fit(pages)
+    assert len(asked) <= 20_001
