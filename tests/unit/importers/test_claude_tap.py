@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import pytest
+
+from ctxctl.importers.claude_tap import reader
 from tests.unit.importers.calls_help import FIXTURES, detected, events, seen, slugs
 
 PATH = "claude_tap/trace.jsonl"
@@ -60,3 +64,27 @@ def test_detection() -> None:
     assert detected(LINES[0][:300]) == "claude-tap"
     older = {"id": "r", "turn": 1, "request": {"method": "POST", "path": "/v1/messages"}, "response": {}}
     assert detected(json.dumps(older).encode()) == "claude-tap"
+
+
+def test_a_part_of_all_records_is_put_back_within_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bundle = json.loads((FIXTURES / "claude_tap/bundle.ctap.json").read_bytes())
+    said = [{"role": "user", "content": f"line {n}"} for n in range(101)]
+    bundle["blobs"]["long"] = {"payload": said}
+    bundle["records"] = [json.loads(json.dumps(bundle["records"][0])) for _ in range(50)]
+    for record in bundle["records"]:
+        record["record"]["request"]["body"]["messages"] = {reader._BLOB: {"hash": "long"}}
+    data = json.dumps(bundle).encode()
+    found, problems = events("claude-tap", data)
+    assert requests(found) == 50
+    assert problems == []
+    monkeypatch.setattr(reader, "PUT_BACK", 1_000_000)
+    monkeypatch.setattr(reader, "_TIMES_PUT_BACK", 0)
+    found, problems = events("claude-tap", data)
+    assert 5 < requests(found) < 15
+    assert [problem.slug for problem in problems] == ["windows-too-large"]
+
+
+def requests(found: list[dict[str, Any]]) -> int:
+    return sum(event["event_type"] == "context.injection.applied" for event in found)
