@@ -123,7 +123,7 @@ def _opened(body: Any, calls: Calls) -> Any:
 
 
 class _Blobs:
-    """The blobs of a bundle by their hashes, as long as what is put back comes to no more than a client sends.
+    """The blobs of a bundle by their hashes, as long as what is put back is no more than a client sends.
 
     A reference of few bytes stands for a list of any length, in each of thousands of records.
     """
