@@ -125,6 +125,18 @@ def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
     assert "▲" in lines[-1]
 
 
+def test_a_chart_far_below_its_limit_is_drawn_as_high_as_its_bars() -> None:
+    far, near = series(20_000, 80_000, limit=1_000_000), series(20_000, 400_000, limit=1_000_000)
+    lines = [said(line) for line in overview.chart(Axis(far, 1), 60, 14)]
+    assert "┄ the limit of 1,000,000 is above this" in lines[0]
+    assert not any("┄" in line for line in lines[1:])
+    full = next(n for n, line in enumerate(lines) if "█" in line)
+    assert full == 1, "the highest bar ends below the line that tells of the limit"
+    assert any(line.startswith(f"{'50.0k':>7} │") for line in lines)
+    lines = [said(line) for line in overview.chart(Axis(near, 1), 60, 14)]
+    assert lines[0].startswith(f"{'1.0M':>7} │┄")
+
+
 def test_without_a_limit_a_chart_has_none() -> None:
     text = "".join(said(line) for line in overview.chart(Axis(series(40, 80, cap=0), 0), 40, 14))
     assert "┄" not in text

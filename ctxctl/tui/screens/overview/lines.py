@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.bill_notes import paid_text
-from ctxctl.text import cells, clip
+from ctxctl.text import cells, clip, pad
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.outline import Turns, step_entry
 from ctxctl.tui.screens.turns.view import State
@@ -429,6 +429,10 @@ _TURNED: Final = 8
 _LIMIT: Final = "┄"
 _RESERVE: Final = "\u2571"
 COMPACTS: Final = "╌"
+_LOW: Final = 6
+"""How often the highest bar fits below the limit where the chart is not drawn up to that."""
+_SCALED: Final = 6
+"""Rows that a chart needs for one of them to say so."""
 """Where the runtime compacts by itself."""
 
 MARKS: Final = ((WARNING, FLAGGED), (COMPACTION, COMPACTED), (BREAK, BROKEN), (SIGNS["omitted"], OMITTED))
@@ -470,7 +474,8 @@ def layout(count: int, width: int, height: int, *, turned: bool = False) -> Layo
 def chart(axis: Axis, width: int, height: int) -> list[Parts]:
     """Lines from the top down: bars with the tokens at the left, marks, and the numbers of turns or steps.
 
-    `┄` is the limit, slashes what is reserved below it, `╌` where the runtime compacts by itself.  `▲` stands
+    `┄` is the limit, slashes what is reserved below it, `╌` where the runtime compacts by itself; where the
+    highest bar would be less than a sixth of the limit, that is above the chart, which says so.  `▲` stands
     below the turn or step in front; what nobody billed is dimmed.
     """
     series = axis.series
@@ -479,14 +484,30 @@ def chart(axis: Axis, width: int, height: int) -> list[Parts]:
         return [[(" " * width, "")]] * height
     columns = series.columns(shape.columns)
     whole = series.over(0, len(series))
-    top = max(whole.limit, whole.cap, whole.threshold, whole.used, 1)
+    top = _top(whole, shape)
     here = column_of(axis.at, len(series), shape.columns)
     made = [_bars(columns, shape, top, row, here, width) for row in range(shape.rows)]
+    if top < (limit := whole.limit or whole.cap):
+        made[0] = _above(limit, width)
     made += _marks(columns, shape, width)
     made.append(_numbers(axis, shape, here, width))
     if shape.turned:
         made.append(_turn_starts(axis, shape, width))
     return made[:height]
+
+
+def _top(whole: Figures, shape: Layout) -> int:
+    """The tokens that the uppermost row ends at: the limit, unless the bars would be low before it."""
+    lines = max(whole.limit, whole.cap, whole.threshold)
+    if shape.rows >= _SCALED and 0 < whole.used * _LOW < lines:
+        return -(-whole.used * shape.rows // (shape.rows - 1))
+    return max(lines, whole.used, 1)
+
+
+def _above(limit: int, width: int) -> Parts:
+    """The uppermost row where the limit is above it: no bar comes up to there."""
+    said = clip(f" {_LIMIT} the limit of {number(limit)} is above this", width - AXIS - 1)
+    return [(f"{'↑':>{AXIS - 1}} ", "muted"), ("│", "muted"), (pad(said, width - AXIS - 1), "warning")]
 
 
 def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, width: int) -> Parts:
