@@ -1,11 +1,14 @@
-"""Replaces a file whole or not at all: its name leads to the old bytes until all new ones are written."""
+"""Replaces a file whole or not at all: its name leads to the old bytes until all new ones are written.
+
+And knows which files were read, so that what a user has written does not take the place of one of them.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -15,6 +18,33 @@ _ENDS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """What ends the process without an exception, unless somebody handles it."""
 _unfinished: Final[set[str]] = set()
 """Files that are to be gone when the process ends by a signal."""
+
+
+class _Noted:
+    """What a command has read, by whichever thread."""
+
+    paths: set[str] | None = None
+    """Absolute; None in a program that only uses the library, and writes over what it likes."""
+
+
+def begin_noting() -> None:
+    """From here on, note what is read."""
+    _Noted.paths = set()
+
+
+def note_read(names: Iterable[str]) -> None:
+    """Say that files were read or looked for, by absolute paths."""
+    if _Noted.paths is not None:
+        _Noted.paths.update(names)
+
+
+def is_read(status: os.stat_result) -> bool:
+    """Whether a file, by whatever name, is one of those that were read since `begin_noting`."""
+    for name in tuple(_Noted.paths or ()):
+        with suppress(OSError, ValueError):
+            if os.path.samestat(os.stat(name), status):
+                return True
+    return False
 
 
 @contextmanager

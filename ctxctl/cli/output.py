@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import inert, visible
-from ctxctl.whole_file import gone_if_ended, partial_name
+from ctxctl.whole_file import gone_if_ended, is_read, partial_name
 from ctxctl.wording import progress
 
 if TYPE_CHECKING:
@@ -441,17 +441,12 @@ def _refuse_looked_at(output: str, status: os.stat_result | None) -> None:
     be completed from the files beside it.
     """
     from ctxctl.errors import UsageError
-    from ctxctl.trace.inputs import names_looked_at
 
-    if status is None:
-        return
-    for name in names_looked_at():
-        source = _status(name)
-        if source is not None and os.path.samestat(source, status):
-            raise UsageError(
-                "output-is-input", f"{output} is one of the files that were read",
-                hint="give another name with -o FILE",
-            )  # fmt: skip
+    if status is not None and is_read(status):
+        raise UsageError(
+            "output-is-input", f"{output} is one of the files that were read",
+            hint="give another name with -o FILE",
+        )  # fmt: skip
 
 
 @contextmanager

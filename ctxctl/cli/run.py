@@ -56,10 +56,10 @@ def begin(
     Raises UsageError for a setting, and OutputError where standard output is closed.
     """
     from ctxctl import config
-    from ctxctl.trace.inputs import note_names
+    from ctxctl.whole_file import begin_noting
 
     hush(quiet=options.quiet)
-    note_names()  # what is read is never written over (cli.output.destination)
+    begin_noting()  # what is read is never written over (cli.output.destination)
     if options.format is not None:
         note_old_format()
     ordinary = config.load()

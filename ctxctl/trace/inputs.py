@@ -20,6 +20,8 @@ from typing import Final
 import msgspec
 import xxhash
 
+from ctxctl.whole_file import note_read
+
 YOUNG: Final = 2.0
 """Seconds: what was changed so little before it was looked at may change again without its times telling."""
 DIGESTED: Final = 256 << 20
@@ -149,37 +151,20 @@ def recording() -> Iterator[Inputs]:
         note_inputs(inputs)
 
 
-_NAMES: Final[ContextVar[set[str] | None]] = ContextVar("names", default=None)
-
-
-def note_names() -> None:
-    """From here on, note the names of all files that this thread looks at: see `names_looked_at`."""
-    _NAMES.set(set())
-
-
-def names_looked_at() -> frozenset[str]:
-    """Absolute paths of the files that this thread has looked at since `note_names`: read or looked for, by
-    an import itself or by the one that was kept.
-    """
-    return frozenset(_NAMES.get() or ())
-
-
 def note_inputs(known: Inputs) -> None:
     """Say that something is used that rests on these inputs."""
-    inputs, names = _RECORDING.get(), _NAMES.get()
+    inputs = _RECORDING.get()
     if inputs is not None:
         inputs.absorb(known)
-    if names is not None:
-        names.update(known.files)
+    note_read(known.files)
 
 
 def note_file(path: str | Path) -> None:
     """Say that a file is about to be read, or that its being there matters."""
-    inputs, names = _RECORDING.get(), _NAMES.get()
+    inputs = _RECORDING.get()
     if inputs is not None:
         inputs.file(path)
-    if names is not None:
-        names.add(absolute_path(path))
+    note_read((absolute_path(path),))
 
 
 def files_under(directory: Path, most: int = MAX_FILES) -> tuple[str, ...]:

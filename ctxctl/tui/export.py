@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.text import visible
-from ctxctl.whole_file import create_file, replace_file
+from ctxctl.whole_file import create_file, is_read, replace_file
 
 CLIPBOARD: Final = 100_000
 """Bytes that are copied at most: terminals drop longer sequences, or cut them."""
@@ -103,7 +103,8 @@ def write_file(path: str, text: str, *, over: bool = False) -> Literal["written"
     """Write the raw text to a file that only the user may read.
 
     A file that is there is left alone unless `over`; then it keeps its mode.  Raises ExportError
-    (`cannot-export`) where it cannot be written or is no regular file: links are not followed.
+    (`cannot-export`) where it cannot be written, is no regular file (links are not followed), or is one of
+    those that were read.
     """
     where = os.path.expanduser(path)
     try:
@@ -113,6 +114,8 @@ def write_file(path: str, text: str, *, over: bool = False) -> Literal["written"
             raise ExportError("cannot-export", f"{path} is {kind}")
         if there is not None and not over:
             return "exists"
+        if there is not None and is_read(os.lstat(where)):
+            raise ExportError("cannot-export", f"{path} is one of the files that are read")
         data = text.encode("utf-8", "backslashreplace")
         if there is None:
             create_file(where, data)

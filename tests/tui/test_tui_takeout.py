@@ -15,6 +15,7 @@ from ctxctl.tui import export
 from ctxctl.tui.document import Document
 from ctxctl.tui.export import ExportError
 from ctxctl.tui.screens.reader import Reader
+from ctxctl.whole_file import begin_noting, note_read
 
 NASTY = "a\x1b]52;c;ZXZpbA==\x07b\u202e\tc\r\nd\x9b2J"
 
@@ -74,6 +75,19 @@ def test_a_file_that_is_there_is_asked_about(tmp_path: Path) -> None:
     assert path.read_text().startswith("a longer")
     assert export.write_file(str(path), "new", over=True) == "written"
     assert path.read_text() == "new"
+
+
+def test_what_was_read_is_not_written_over(tmp_path: Path) -> None:
+    trace, link = tmp_path / "run.jsonl", tmp_path / "hard.jsonl"
+    trace.write_text("a trace")
+    link.hardlink_to(trace)
+    begin_noting()
+    note_read([str(trace)])
+    for path in (trace, link):
+        assert export.write_file(str(path), "new") == "exists"
+        with pytest.raises(ExportError, match="is one of the files that are read"):
+            export.write_file(str(path), "new", over=True)
+    assert trace.read_text() == "a trace"
 
 
 def test_links_directories_and_devices_are_not_written_to(tmp_path: Path) -> None:
