@@ -12,8 +12,9 @@ from helpers import LARGE, SMALL, check_golden, made, running, settle
 from ctxctl.text import cells
 from ctxctl.tui.layout import Parts
 from ctxctl.tui.outline import Turns
+from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
-from ctxctl.tui.screens.overview.lines import Axis
+from ctxctl.tui.screens.overview.chart import Axis
 from ctxctl.tui.screens.overview.screen import Overview
 from ctxctl.tui.screens.turns import header
 from ctxctl.tui.screens.turns.view import State, Trace
@@ -111,13 +112,13 @@ def test_many_turns_share_a_column_that_shows_the_highest() -> None:
 @pytest.mark.parametrize("height", [1, 2, 5, 9, 30])
 def test_a_chart_fills_its_cells(width: int, height: int) -> None:
     for found in (series(), series(5), series(*range(300), limit=120, marks={7: FLAGGED})):
-        made_lines = overview.chart(Axis(found, 0), width, height)
+        made_lines = chart.chart(Axis(found, 0), width, height)
         assert len(made_lines) == height
         assert {cells(said(line)) for line in made_lines} == {width}
 
 
 def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
-    lines = [said(line) for line in overview.chart(Axis(series(40, 80, cap=100, limit=120), 1), 40, 14)]
+    lines = [said(line) for line in chart.chart(Axis(series(40, 80, cap=100, limit=120), 1), 40, 14)]
     dashed = next(n for n, line in enumerate(lines) if "┄" in line)
     slashed = [n for n, line in enumerate(lines) if "\u2571" in line]
     assert dashed < min(slashed)
@@ -127,18 +128,18 @@ def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
 
 def test_a_chart_far_below_its_limit_is_drawn_as_high_as_its_bars() -> None:
     far, near = series(20_000, 80_000, limit=1_000_000), series(20_000, 400_000, limit=1_000_000)
-    lines = [said(line) for line in overview.chart(Axis(far, 1), 60, 14)]
+    lines = [said(line) for line in chart.chart(Axis(far, 1), 60, 14)]
     assert "┄ the limit of 1,000,000 is above this" in lines[0]
     assert not any("┄" in line for line in lines[1:])
     full = next(n for n, line in enumerate(lines) if "█" in line)
     assert full == 1, "the highest bar ends below the line that tells of the limit"
     assert any(line.startswith(f"{'50.0k':>7} │") for line in lines)
-    lines = [said(line) for line in overview.chart(Axis(near, 1), 60, 14)]
+    lines = [said(line) for line in chart.chart(Axis(near, 1), 60, 14)]
     assert lines[0].startswith(f"{'1.0M':>7} │┄")
 
 
 def test_without_a_limit_a_chart_has_none() -> None:
-    text = "".join(said(line) for line in overview.chart(Axis(series(40, 80, cap=0), 0), 40, 14))
+    text = "".join(said(line) for line in chart.chart(Axis(series(40, 80, cap=0), 0), 40, 14))
     assert "┄" not in text
     assert "\u2571" not in text
 
@@ -172,13 +173,13 @@ def test_where_turns_are_few_a_chart_shows_their_steps() -> None:
     axis = overview.axis_of(view, state.list.turns, 60)
     assert len(axis.series) == 40
     assert (axis.at, [start for start, _ in axis.starts]) == (9, [0, 10])
-    lines = [said(line) for line in overview.chart(axis, 60 + overview.AXIS + 1, 20)]
+    lines = [said(line) for line in chart.chart(axis, 60 + chart.AXIS + 1, 20)]
     numbered, turned = lines[-2:]
     assert numbered.split("└")[0].split() == ["step"]
     assert numbered.rstrip("─ ").endswith("40")
     assert turned.split() == ["turn", "1", "2"]
     (marked,) = (line for line in lines if "◇" in line)
-    assert marked.index("◇") == overview.AXIS + 1 + 30
+    assert marked.index("◇") == chart.AXIS + 1 + 30
     assert len(overview.axis_of(view, state.list.turns, 6).series) == 2, (
         "two turns fill six cells well enough"
     )
@@ -320,7 +321,7 @@ async def test_sessions_that_begin_and_end_alike_are_told_apart(size: tuple[int,
     ],
 )
 def test_the_axis_has_round_amounts(top: int, rows: int, labels: dict[str, int]) -> None:
-    shape = overview.layout(1, 60, 60)._replace(rows=rows)
+    shape = chart.layout(1, 60, 60)._replace(rows=rows)
     told = [overview._label([Figures(used=top)], shape, top, row).strip() for row in range(rows)]
     found = {label: row for row, label in enumerate(told) if label}
     assert found == labels

@@ -17,8 +17,9 @@ from ctxctl.tui.answers import trace_facts
 from ctxctl.tui.answers import turns as answers
 from ctxctl.tui.layout import Parts, Piece
 from ctxctl.tui.outline import Grouping, Turns
+from ctxctl.tui.screens.overview import chart
 from ctxctl.tui.screens.overview import lines as overview
-from ctxctl.tui.screens.overview.lines import Axis
+from ctxctl.tui.screens.overview.chart import Axis
 from ctxctl.tui.screens.turns import budget_bar, header, lines
 from ctxctl.tui.screens.turns import state as moves
 from ctxctl.tui.screens.turns.header import content_pieces, sent_pieces
@@ -222,12 +223,12 @@ def test_what_nobody_billed_is_dimmed() -> None:
 
 def test_the_chart_has_the_runtime_s_line() -> None:
     found = series(*[Figures(40_000, 200_000, 200_000, threshold=160_000)] * 3)
-    made = [said(parts) for parts in overview.chart(Axis(found, 0), 40, 14)]
-    marked = [line for line in made if overview.COMPACTS in line]
+    made = [said(parts) for parts in chart.chart(Axis(found, 0), 40, 14)]
+    marked = [line for line in made if chart.COMPACTS in line]
     assert len(marked) == 1
     assert marked[0].lstrip().startswith("160k")
     none = series(*[Figures(40_000, 200_000, 200_000)] * 3)
-    assert not any(overview.COMPACTS in said(parts) for parts in overview.chart(Axis(none, 0), 40, 14))
+    assert not any(chart.COMPACTS in said(parts) for parts in chart.chart(Axis(none, 0), 40, 14))
 
 
 def loaded(inspector: Any) -> State:

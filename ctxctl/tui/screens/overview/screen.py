@@ -12,6 +12,7 @@ from ctxctl.tui import keys
 from ctxctl.tui.export import VisibleText
 from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.screens.overview import lines as overview
+from ctxctl.tui.screens.overview.chart import chart, chart_room
 from ctxctl.tui.screens.overview.lines import View
 from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.widgets.canvas import Board
@@ -100,8 +101,8 @@ class Overview(Board[int]):
         height = self.query_one("#chart", Banner).size.height
         if self.view.thread is None:
             return []
-        axis = overview.axis_of(self.view, self._state().list.turns, overview.chart_room(width))
-        return overview.chart(axis, width, height)
+        axis = overview.axis_of(self.view, self._state().list.turns, chart_room(width))
+        return chart(axis, width, height)
 
     def _columns(self, width: int) -> Sequence[Parts]:
         return [[(" ", ""), *overview.table_heading(self.view, self._state(), width - 1)]]
@@ -111,7 +112,7 @@ class Overview(Board[int]):
 
     def _room(self) -> int:
         """Cells for the bars of the chart as it is now."""
-        return overview.chart_room(self.query_one("#chart", Banner).size.width)
+        return chart_room(self.query_one("#chart", Banner).size.width)
 
     def _here(self, width: int) -> Sequence[Parts]:
         return [overview.turn_in_front(self._state(), self.view, width, self._room())]
