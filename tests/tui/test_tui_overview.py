@@ -322,6 +322,6 @@ async def test_sessions_that_begin_and_end_alike_are_told_apart(size: tuple[int,
 )
 def test_the_axis_has_round_amounts(top: int, rows: int, labels: dict[str, int]) -> None:
     shape = chart.layout(1, 60, 60)._replace(rows=rows)
-    told = [overview._label([Figures(used=top)], shape, top, row).strip() for row in range(rows)]
+    told = [chart._label([Figures(used=top)], shape, top, row).strip() for row in range(rows)]
     found = {label: row for row, label in enumerate(told) if label}
     assert found == labels
