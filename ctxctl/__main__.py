@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+
+SUPPORTED = "posix"
+"""`os.name` of Linux and macOS, and of Linux under WSL: files are locked and replaced as POSIX has it."""
 
 
 def main() -> int:
     """Run the command line and give its exit code (`errors.Exit`)."""
+    if os.name != SUPPORTED:
+        return _unsupported()
     if sys.argv[1:] in (["--version"], ["-V"]) and sys.stdout is not None:
         from ctxctl import __version__
 
@@ -29,6 +35,13 @@ def main() -> int:
         return code
     except KeyboardInterrupt:  # before the command line was there to catch it
         return 130
+
+
+def _unsupported() -> int:
+    """Say so at once, in place of answers that are wrong and recordings that are not kept."""
+    if sys.stderr is not None:
+        sys.stderr.write("ctxctl: error: ctxctl runs on Linux and macOS; on Windows it works under WSL\n")
+    return 2  # errors.Exit.USAGE, without the import
 
 
 if __name__ == "__main__":
