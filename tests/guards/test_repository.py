@@ -110,6 +110,16 @@ def test_every_action_is_pinned_to_a_commit(name: str) -> None:
     assert {action: at for action, at in used.items() if not re.fullmatch("[0-9a-f]{40}", at)} == {}
 
 
+def test_what_runs_without_a_network_cannot_be_skipped_in_ci() -> None:
+    steps = workflows()["ci.yml"]["jobs"]["check"]["steps"]
+    (suite,) = (number for number, step in enumerate(steps) if step.get("run") == "bash .ci/run")
+    assert "runner.os == 'Linux' && '1'" in steps[suite]["env"]["CTXCTL_NEEDS_NAMESPACES"]
+    allowed = [
+        step for step in steps[:suite] if "apparmor_restrict_unprivileged_userns=0" in step.get("run", "")
+    ]
+    assert [step["if"] for step in allowed] == ["runner.os == 'Linux'"]
+
+
 def test_workflows_use_one_commit_of_an_action() -> None:
     pins = {pin for workflow in workflows().values() for pin in used_by(workflow).items()}
     assert len(pins) == len(dict(pins))
