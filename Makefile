@@ -49,10 +49,12 @@ SEED ?= 1
 MINUTES ?= 5
 FUZZ_SEED ?= 0
 PARSERS ?= codec salvage sse heads query
+# Of `make secrets`.
+SECRETS ?= 10000
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers bench-fleet soak mutate fuzz fuzz-parsers goldens lock dist audit sbom wheels hooks clean
+.PHONY: help demo test slow quick calibration catalogue prices corpus scaling frameworks clients check lint format docs site bench bench-peers bench-fleet soak mutate fuzz fuzz-parsers secrets goldens lock dist audit sbom wheels hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -142,6 +144,9 @@ fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by cove
 			-max_total_time=$$(( $(MINUTES) * 60 )) -timeout=5 -rss_limit_mb=1024 -max_len=4096 -artifact_prefix=.fuzz/found/$$name- \
 			-print_final_stats=1 $(ARGS) || exit 1; done
 	@$(BIN)/python -m tests.fuzz.tally
+
+secrets: $(DEV) ## plant ten thousand secrets of all kinds in recordings and datasets, and search for any; SECRETS=10000
+	@CTXCTL_SECRETS=$(SECRETS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/unit/record/test_*secrets*.py $(ARGS)
 
 goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
 	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)

@@ -14,6 +14,7 @@ from ctxctl.dataset.rows.clear import ClearTexts
 from ctxctl.dataset.rows.session import Held, SessionPlace, SessionRows
 from ctxctl.dataset.schema import UNKNOWN_MONTH
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.replay.sums import title_of
 from ctxctl.entry_points import loaded
 from ctxctl.importers.whereabouts import whereabouts
 from ctxctl.model.vocab import MAIN_THREAD
@@ -69,18 +70,21 @@ def read_rows(path: str, format_name: str, source: int, words: DatasetWords) -> 
         sessions = _sessions(inspector, place, book, contents)
         rows = _all_rows(sessions)
         project = clear.name(os.path.basename(_unslashed(directory))) if directory else None
+        month = sessions[0].month if sessions else UNKNOWN_MONTH
+        titles: dict[str | None, str | None] = {one.title: None for one in sessions if words.texts}
+        rows["contents"] = _contents(
+            contents, inspector, place, month, clear if words.texts else None, titles
+        )
         for one in sessions:
             title = one.title if words.texts else None
             more = {
-                "title": None if title is None else clear.redacted(title),
+                "title": None if title is None else titles[title] or clear.redacted(title),
                 "project": project,
                 "labels": words.labels,
                 "problems": inspector.problem_count,
             }
             branch = where.branch(one.sums.first_time) if where.branches else None
             rows["sessions"].append(one.row(words.host, _CLIENTS.get(format_name), branch, more))
-        month = sessions[0].month if sessions else UNKNOWN_MONTH
-        rows["contents"] = _contents(contents, inspector, place, month, clear if words.texts else None)
         return CaptureRows(month, len(sessions), inspector.problem_count, rows)
 
 
@@ -126,10 +130,24 @@ def _all_rows(sessions: list[SessionRows]) -> dict[str, list[Row]]:
 
 
 def _contents(
-    held: dict[str, Held], inspector: Inspector, place: SessionPlace, month: str, shown: ClearTexts | None
+    held: dict[str, Held],
+    inspector: Inspector,
+    place: SessionPlace,
+    month: str,
+    shown: ClearTexts | None,
+    titles: dict[str | None, str | None],
 ) -> list[Row]:
-    return [
-        [
+    """The rows of the texts; fills in `titles`, the first words of some of them, without secrets."""
+    rows: list[Row] = []
+    for digest, one in held.items():
+        told = None
+        if shown is not None:
+            text = inspector.text(one.content)
+            told = shown.redacted(text)
+            # Of the whole: a rule does not know a key of which the words of a title have a part.
+            if (title := title_of(text)) in titles:
+                titles[title] = title_of(told)
+        rows.append([
             place.source,
             month,
             place.format,
@@ -137,10 +155,9 @@ def _contents(
             place.clear.name(one.kind) or "custom",
             one.content.size,
             one.tokens,
-            None if shown is None else shown.redacted(inspector.text(one.content)),
-        ]
-        for digest, one in held.items()
-    ]
+            told,
+        ])  # fmt: skip
+    return rows
 
 
 def _unslashed(directory: str) -> str:

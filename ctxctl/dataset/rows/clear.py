@@ -50,5 +50,10 @@ class ClearTexts:
                 self._known.clear()
             shape = _PATH if path else _NAME
             plain = shape.fullmatch(text) is not None and text.isprintable() and len(text.split()) < _WORDS
-            self._known[key] = text if plain and self._redact(text) == text else None
+            self._known[key] = text if plain and not self._holds_secret(text) else None
         return self._known[key]
+
+    def _holds_secret(self, text: str) -> bool:
+        """Whether a name does, or a part of `mcp__SERVER__TOOL`: rules take `_` for a part of a word."""
+        parts = text.split("__") if "__" in text else ()
+        return any(self._redact(one) != one for one in (text, *parts))

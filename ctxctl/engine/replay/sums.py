@@ -26,6 +26,11 @@ _EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_
 _NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
 
 
+def title_of(prompt: str) -> str:
+    """What of a prompt is its turn's title."""
+    return prompt_words(prompt)[:_TITLE]
+
+
 class RunningTotals:
     """Sums over all steps so far."""
 
@@ -192,7 +197,7 @@ class TurnState:
     def _shown(self, thread: ThreadState, rules: ReplayRules) -> str | None:
         if not isinstance(self.title, Content):
             return self.title
-        return prompt_words((rules.read or thread.placer.text)(self.title))[:_TITLE]
+        return title_of((rules.read or thread.placer.text)(self.title))
 
     def _cause_of(self, item: str) -> Cause:
         return self.causes.get(item, UNRECORDED)
