@@ -19,6 +19,7 @@ _METHOD = """\
 
 Written by `make bench`; do not edit. Numbers are ratios to a floor that was measured in the same run, because absolute
 times mean little on a shared machine. Rows that are elapsed time or memory say so.
+Whether descriptors, memory and lag stay flat under load for minutes is in [benchmarks-soak.md](benchmarks-soak.md), written by `make soak`.
 
 **How.** Each program runs as its own child process. What counts is its CPU time, user and system, including
 the processes it starts (`wait4`) and the start of the interpreter. The programs take turns: one run of each, then again, up to {runs} rounds, more

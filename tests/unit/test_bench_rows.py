@@ -246,3 +246,10 @@ def test_each_row_has_the_cases_that_it_is_made_of(
     for case in bench.cases.values():
         case.samples = [Sample(0.9 if case.name == "pass" else 1.0, 1.0, 1, 0, "1 " * 12, "")]
     assert [row for row in section.rows(bench) if row.met is None] == []
+
+
+def test_the_committed_page_begins_as_it_is_written(bench: Bench) -> None:
+    docs = Path(report.__file__).resolve().parents[2] / "docs"
+    head = report.page(bench, [], 0.0).partition("**How.**")[0]
+    assert (docs / "benchmarks.md").read_text(encoding="utf-8").startswith(head)
+    assert "(benchmarks-soak.md)" in head
