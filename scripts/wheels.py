@@ -1,10 +1,10 @@
-"""Whether what ctxctl needs to run installs without a compiler, by platform (run by ``make wheels``).
+"""Whether all that runs with ctxctl installs without a compiler, by platform and Python (``make wheels``).
 
     wheels.py [PLATFORM…]    all platforms, or those that are named (linux-arm64)
 
-Asks pip for wheels alone, of the locked versions, and prints a table of the packages that have none.  Exits 1
-if there is one.  What the wheels for musl do not require is not asked for there (`musl_wheels.WITHOUT`).
-Nothing is installed; what is downloaded goes to a temporary folder.
+Asks uv whether it could install the whole lock of what runs, wheels alone, for each platform and each Python
+that the package declares, and prints a table of the packages that have none.  Exits 1 if there is one.  What
+the wheels for musl do not require is not asked for there (`musl_wheels.WITHOUT`).  Nothing is installed.
 """
 
 from __future__ import annotations
@@ -16,66 +16,82 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from musl_wheels import WITHOUT
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+sys.path.insert(0, str(Path(__file__).parent))
+from musl_wheels import WITHOUT
+
 ROOT = Path(__file__).resolve().parent.parent
-PYTHON = "3.13"
+UV = Path(sys.executable).parent / "uv"
+LOCK = "requirements.txt"
 PLATFORMS = {
-    "linux-x86_64": ["manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"],
-    "linux-arm64": ["manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"],
-    "macos-arm64": ["macosx_14_0_arm64", "macosx_13_0_arm64", "macosx_11_0_arm64"],
-    "macos-x86_64": ["macosx_13_0_x86_64", "macosx_10_13_x86_64", "macosx_10_12_x86_64"],
-    "alpine-x86_64": ["musllinux_1_2_x86_64", "musllinux_1_1_x86_64"],
-    "alpine-arm64": ["musllinux_1_2_aarch64", "musllinux_1_1_aarch64"],
+    "linux-x86_64": "x86_64-manylinux_2_28",
+    "linux-arm64": "aarch64-manylinux_2_28",
+    "macos-arm64": "aarch64-apple-darwin",
+    "macos-x86_64": "x86_64-apple-darwin",
+    "alpine-x86_64": "x86_64-unknown-linux-musl",
+    "alpine-arm64": "aarch64-unknown-linux-musl",
 }
-PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
+"""By the name that is printed, what uv calls it."""
+ENTRY = re.compile(r"\n(?=[A-Za-z0-9])")
+MISSING = re.compile(r"\b([A-Za-z0-9._-]+)==\S+ has no (?:usable )?wheels")
 
 
-def needed(platform: str) -> list[str]:
-    """The run-time requirements on a platform, with their locked versions; not what they need themselves."""
+def pythons() -> list[str]:
+    """The versions of Python that the package declares."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pins = {
-        canonicalize_name(name): version
-        for name, version in PIN.findall((ROOT / "requirements.txt").read_text())
-    }
-    names = [canonicalize_name(Requirement(one).name) for one in project["dependencies"]]
+    return [
+        one.rpartition(" :: ")[2] for one in project["classifiers"] if re.search(r":: Python :: 3\.\d+$", one)
+    ]
+
+
+def needed(platform: str) -> dict[str, str]:
+    """The lock's entries for a platform, with their hashes, by the name of the package."""
+    entries = ENTRY.split((ROOT / LOCK).read_text(encoding="utf-8"))
+    found = {canonicalize_name(one.partition("==")[0]): one for one in entries if one[:1].isalnum()}
     without = WITHOUT if platform.startswith("alpine-") else frozenset()
-    return [f"{name}=={pins[name]}" for name in names if name not in without]
+    return {name: entry for name, entry in found.items() if name not in without}
 
 
-def without_wheel(platform: str) -> list[str]:
-    """The requirements that have no wheel for a platform."""
+def without_wheel(platform: str, python: str) -> list[str]:
+    """The packages of the lock that have no wheel for a platform and a Python."""
     missing: list[str] = []
-    asked, tags = needed(platform), PLATFORMS[platform]
+    asked = needed(platform)
     while asked:
-        with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
-            command += ["--only-binary=:all:", f"--python-version={PYTHON}", "--no-deps", "--dest", folder]
-            done = subprocess.run(
-                [*command, *(f"--platform={tag}" for tag in tags), *asked], capture_output=True, text=True,
-                check=False,
-            )  # fmt: skip
-        if not done.returncode:
+        options = ["--python-platform", PLATFORMS[platform], "--python-version", python]
+        # The first time, uv also sees whether the lock holds all that its packages need there.
+        told = asked_uv("\n".join(asked.values()), [*options, "--no-deps"] if missing else options)
+        if told is None:
             break
-        found = re.search(r"No matching distribution found for ([A-Za-z0-9._-]+)==", done.stderr)
-        if found is None:
-            raise SystemExit(f"pip gave no answer that is understood:\n{done.stderr[-2000:]}")
+        found = MISSING.search(told)
+        if found is None or canonicalize_name(found[1]) not in asked:
+            raise SystemExit(f"uv gave no answer that is understood:\n{told[-2000:]}")
         missing.append(canonicalize_name(found[1]))
-        asked = [one for one in asked if one.partition("==")[0] != missing[-1]]
+        del asked[missing[-1]]
     return missing
 
 
+def asked_uv(lock: str, options: list[str]) -> str | None:
+    """What uv has against installing a lock; None: nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "lock.txt").write_text(f"{lock}\n", encoding="utf-8")
+        command = [str(UV), "pip", "install", "--dry-run", "--target", f"{folder}/target", *options]
+        command += ["--only-binary", ":all:", "--require-hashes", "--requirement", f"{folder}/lock.txt"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr if done.returncode else None
+
+
 def main() -> int:
-    """Ask for each platform."""
+    """Ask for each platform and Python."""
     new = []
-    print(f"| platform | run-time requirements | of these, without a wheel for Python {PYTHON} |")
-    print("|---|--:|---|")
+    print("| platform | packages | Python | of these, without a wheel |")
+    print("|---|--:|---|---|")
     for platform in sys.argv[1:] or PLATFORMS:
-        missing = without_wheel(platform)
-        print(f"| {platform} | {len(needed(platform))} | {', '.join(missing) or 'none'} |", flush=True)
-        new += [f"{name} on {platform}" for name in missing]
+        for python in pythons():
+            missing = without_wheel(platform, python)
+            told = ", ".join(missing) or "none"
+            print(f"| {platform} | {len(needed(platform))} | {python} | {told} |", flush=True)
+            new += [f"{name} on {platform}, Python {python}" for name in missing]
     for one in new:
         print(f"no wheel: {one}", file=sys.stderr)
     return 1 if new else 0

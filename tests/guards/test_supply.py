@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scripts import audit
+from scripts import audit, wheels
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [
@@ -82,3 +83,50 @@ def test_an_audit_that_could_not_be_made_fails_in_ci(tmp_path: Path, ci: str, co
     ]
     done = subprocess.run(command, env={**os.environ, "CI": ci}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.count("NOT LOOKED UP")) == (code, len(audit.locks())), done.stderr
+
+
+def test_wheels_are_asked_for_on_every_platform_and_python_that_the_readme_names() -> None:
+    said = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("## Where it runs")[2]
+        .partition("\n## ")[0]
+    )
+    assert all(re.search(rf"\b{version}\b", said) for version in wheels.pythons())
+    assert wheels.pythons()[0] == "3.11"
+    spelt = {"linux": "Linux", "alpine": "Alpine", "macos": "macOS", "x86_64": "x86-64", "arm64": "arm64"}
+    asked = {tuple(spelt[part] for part in name.split("-")) for name in wheels.PLATFORMS}
+    assert asked == {(system, one) for system in ("Linux", "Alpine", "macOS") for one in ("x86-64", "arm64")}
+    assert all(word in said for name in asked for word in name)
+
+
+def test_the_whole_lock_is_asked_for_and_what_has_no_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[set[str], list[str]]] = []
+    answers = iter(
+        [
+            "cause: Because orjson==3.13.0 has no usable wheels and you require orjson==3.13.0, we can …",
+            "cause: Because msgspec==0.22.0 has no wheels with a matching platform tag (e.g., …",
+            None,
+        ]
+    )
+
+    def answer(lock: str, options: list[str]) -> str | None:
+        asked.append((set(re.findall(r"(?m)^([a-z0-9-]+)==", lock)), options))
+        return next(answers)
+
+    monkeypatch.setattr(wheels, "asked_uv", answer)
+    assert wheels.without_wheel("alpine-arm64", "3.12") == ["orjson", "msgspec"]
+    locked = set(re.findall(r"(?m)^([a-z0-9-]+)==", (ROOT / "requirements.txt").read_text()))
+    assert [names for names, _ in asked] == [
+        locked - {"google-re2"},
+        locked - {"google-re2", "orjson"},
+        locked - {"google-re2", "orjson", "msgspec"},
+    ]
+    first = ["--python-platform", "aarch64-unknown-linux-musl", "--python-version", "3.12"]
+    assert [options for _, options in asked] == [first, [*first, "--no-deps"], [*first, "--no-deps"]]
+
+
+def test_an_answer_of_another_kind_is_no_wheel_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheels, "asked_uv", lambda *_: "error: the index cannot be reached")
+    with pytest.raises(SystemExit, match="uv gave no answer that is understood"):
+        wheels.without_wheel("linux-arm64", "3.13")
