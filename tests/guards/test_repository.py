@@ -127,11 +127,19 @@ def test_workflows_use_one_commit_of_an_action() -> None:
 
 def test_a_release_is_tested_before_it_is_published() -> None:
     jobs = workflows()["release.yml"]["jobs"]
-    order, job = [], "publish"
-    while job:
-        order.append(job)
-        job = jobs[job].get("needs")
-    assert order == ["publish", "attest", "test", "build"]
+    needs = {name: job.get("needs") for name, job in jobs.items()}
+    assert needs == {
+        "publish": "attest", "attest": ["test", "elsewhere"], "test": "build", "elsewhere": "build",
+        "build": None,
+    }  # fmt: skip
+
+
+def test_a_release_is_installed_and_run_on_arm64_and_on_alpine() -> None:
+    job = workflows()["release.yml"]["jobs"]["elsewhere"]
+    assert job["strategy"]["matrix"]["os"] == ["ubuntu-latest", "ubuntu-24.04-arm"]
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert [command.split("try_wheel.sh ")[1] for command in commands] == ["none-any", "musllinux"]
+    assert "-alpine sh " in commands[1]
 
 
 def test_no_job_of_a_release_may_more_than_it_does() -> None:
@@ -140,6 +148,7 @@ def test_no_job_of_a_release_may_more_than_it_does() -> None:
     assert {name: set(job["permissions"]) for name, job in release["jobs"].items()} == {
         "build": {"contents"},
         "test": {"contents"},
+        "elsewhere": {"contents"},
         "attest": {"attestations", "id-token"},
         "publish": {"id-token"},
     }
