@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -243,10 +244,51 @@ def test_a_client_that_dies_takes_the_server_with_it_as_without_a_tap(server: Pa
     assert talk.process.wait(30) == 0
 
 
-def test_answers_come_at_once_and_a_slow_trace_delays_nothing(server: Path, tmp_path: Path) -> None:
-    """A trace that cannot be written: the session is the same, and the loss is counted."""
-    folder = tmp_path / "closed"
-    folder.mkdir()
+# A disk on which calls that concern a file wait from when one file is there until another is, and say so.
+STALLED = """
+import os, pathlib, runpy, stat, sys, time
+name, folder = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
+real = getattr(os, name)
+def is_slow(): return (folder / "stalls").exists() and not (folder / "goes on").exists()
+def stalled(fd, *rest):
+    while stat.S_ISREG(os.fstat(fd).st_mode) and is_slow():
+        (folder / "waits").touch()
+        time.sleep(0.01)
+    return real(fd, *rest)
+setattr(os, name, stalled)
+runpy.run_module("ctxctl", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("name", ["write", "fsync"])
+def test_answers_come_at_once_and_a_slow_trace_delays_nothing(
+    server: Path, tmp_path: Path, name: str
+) -> None:
+    trace, slow = tmp_path / "t.jsonl", [sys.executable, "-c", STALLED, name, str(tmp_path)]
+    talk = Talk([*slow, *command(server, trace, "--fsync")[3:]])
+    assert talk.ask(call(0, "initialize"))["id"] == 0
+    (tmp_path / "stalls").touch()
+    assert talk.ask(tool(1, "echo", n=0))["id"] == 1
+    limit = time.monotonic() + 30
+    while not (tmp_path / "waits").exists():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    for number in range(2, 40):  # while nothing at all gets to the disk
+        assert talk.ask(tool(number, "echo", n=number))["id"] == number
+    assert talk.ask(tool(40, "big", size=1_000_000))["method"] == "notifications/progress"
+    assert not (tmp_path / "goes on").exists()
+    before = trace.read_bytes() if trace.exists() else b""
+    assert b'{\\"n\\": 30}' not in before
+    (tmp_path / "goes on").touch()
+    talk.to.close()
+    talk.back.read()
+    assert talk.process.wait(30) == 0
+    contents = [record.get("content") for record in items(trace).values()]
+    assert {json.dumps({"n": number}) for number in range(2, 40)} <= {*contents}
+
+
+def test_a_trace_that_cannot_be_written_changes_nothing(server: Path, tmp_path: Path) -> None:
+    """The session is the same, and the loss is counted."""
     full = Path("/dev/full")
     done = run(command(server, tmp_path / "t.jsonl", "--fsync"), SESSION)
     assert done.returncode == 0
