@@ -7,7 +7,9 @@ written out because walking all of Unicode at start-up costs more than a whole s
 
 from __future__ import annotations
 
+import codecs
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -59,6 +61,14 @@ _WIDE_EMOJI: Final = (
 )
 
 
+FITTING: Final = "ctxctl-fitting"
+"""As `errors` of `str.encode`: what an encoding has no character for becomes a backslash escape, but of the
+marks of `visible` the brackets become ``<`` and ``>``."""
+_MARK: Final = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
+_LONGEST_MARK: Final = 10
+_BYTES: Final = re.compile("[\udc80-\udcff]+")
+_NAMES_ARE_UTF8: Final = sys.getfilesystemencoding() == "utf-8"
+
 _LINE: Final = re.compile(f"[\t\n{_HIDDEN}]")
 _LINES: Final = re.compile(f"[{_HIDDEN}]")
 _COLONS: Final = re.compile(r"(?m)^([^\S\n]*)::")
@@ -107,14 +117,44 @@ def visible(s: str, *, newline: bool = False) -> str:
     surrogates and noncharacters become ``⟨U+XXXX⟩``.  A zero-width joiner or U+FE0F stays only inside an
     emoji sequence.  With `newline`, line feeds stay and tabs are expanded to stops of `TAB` cells; without,
     both are pictures and the result is one line.  The result can always be encoded as UTF-8.
+
+    Where Python takes names of files for another encoding (``LANG=C``, ``PYTHONUTF8=0``), bytes of a name
+    that are UTF-8 are shown as the characters that they are.
     """
     if s.isascii() and (s.isprintable() or (newline and s.replace("\n", "").isprintable())):
         return s
+    if not _NAMES_ARE_UTF8:
+        s = _BYTES.sub(_read_as_utf8, s)
     joined = _ZWJ in s or _VS16 in s
     if newline:
         shown = (_with_emoji(True) if joined else _LINES).sub(_picture, s)
         return _expand(shown) if "\t" in shown else shown
     return (_with_emoji(False) if joined else _LINE).sub(_picture, s)
+
+
+def _read_as_utf8(match: re.Match[str]) -> str:
+    return match[0].encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def _fitting(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object
+    return "".join(_escaped(text, at) for at in range(error.start, error.end)), error.end
+
+
+def _escaped(text: str, at: int) -> str:
+    """What stands in ASCII for the character at a place."""
+    if text[at] == "⟨" and _MARK.match(text, at):
+        return "<"
+    if text[at] == "⟩":
+        begin = text.rfind("⟨", max(0, at - _LONGEST_MARK), at)
+        if begin >= 0 and _MARK.fullmatch(text, begin, at + 1):
+            return ">"
+    return text[at].encode("ascii", "backslashreplace").decode()
+
+
+codecs.register_error(FITTING, _fitting)
 
 
 def _expand(s: str) -> str:

@@ -1,8 +1,8 @@
 """The only writer of standard output and standard error.
 
 Plain text is data too: it goes out as UTF-8 or, where the stream has another encoding, with what does not
-fit as backslash escapes.  A reader that goes away ends the program quietly; any other failure to write ends
-it with a message and exit code 1.
+fit as escapes (`text.FITTING`).  A reader that goes away ends the program quietly; any other failure to write
+ends it with a message and exit code 1.
 
 Besides: the progress line on standard error, and the new file or device that a command writes in place of
 standard output.
@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
-from ctxctl.text import inert, visible
+from ctxctl.text import FITTING, inert, visible
 from ctxctl.whole_file import gone_if_ended, is_read, partial_name
 from ctxctl.wording import progress
 
@@ -79,9 +79,9 @@ class Output:
         """Write shown text and what ends it, a piece at a time: a line may have a hundred megabytes."""
         if len(text) > _BLOCK:
             for at in range(0, len(text), _BLOCK):
-                self.write(text[at : at + _BLOCK].encode(self._encoding, "backslashreplace"))
+                self.write(text[at : at + _BLOCK].encode(self._encoding, FITTING))
             text = ""
-        self.write((text + end).encode(self._encoding, "backslashreplace"))
+        self.write((text + end).encode(self._encoding, FITTING))
 
     def rows(self, lines: Iterable[str]) -> None:
         """Write lines of ``--oneline``: as wide as the terminal, at most, and whole where there is none."""
@@ -260,11 +260,11 @@ def note(text: str) -> None:
     shown = inert(visible(text, newline=True))
     if _Narration.pager is not None and is_terminal(sys.stderr):  # it has the screen
         with suppress(OSError):
-            _Narration.pager.write(f"{shown}\n".encode(sys.stderr.encoding or "utf-8", "backslashreplace"))
+            _Narration.pager.write(f"{shown}\n".encode(sys.stderr.encoding or "utf-8", FITTING))
         return
     try:
         encoding = sys.stderr.encoding or "utf-8"
-        sys.stderr.write(shown.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stderr.write(shown.encode(encoding, FITTING).decode(encoding) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

@@ -43,11 +43,11 @@ class Counts(Protocol):
 
 def say(line: str) -> None:
     """Write a line to stderr, if there is a stderr; never raises."""
-    from ctxctl.text import inert, visible
+    from ctxctl.text import FITTING, inert, visible
 
     try:
         encoding = sys.stderr.encoding or "utf-8"
-        sys.stderr.write(inert(visible(line)).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stderr.write(inert(visible(line)).encode(encoding, FITTING).decode(encoding) + "\n")
         sys.stderr.flush()
     except (AttributeError, OSError, ValueError):
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 import unicodedata
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.text import TAB, _widths, cells, clip, inert, is_plain, json_safe, pad, preview, visible
+from ctxctl import text as text_module
+from ctxctl.text import FITTING, TAB, _widths, cells, clip, inert, is_plain, json_safe, pad, preview, visible
 
 DRAWN_FORMATS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 FILLERS = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2065, 0x3164, 0xFFA0}
@@ -208,3 +210,37 @@ def test_json_is_safe_to_print_and_still_the_same_value(more: str) -> None:
     assert json.loads(safe) == {"k": value}
     assert visible(safe) == safe
     assert inert(safe) == safe
+
+
+@pytest.mark.parametrize(
+    ("shown", "encoding", "written"),
+    [
+        ("a⟨U+DCC3⟩⟨U+10FFFF⟩b", "ascii", b"a<U+DCC3><U+10FFFF>b"),
+        ("a⟨U+DCC3⟩ï", "latin-1", b"a<U+DCC3>\xef"),
+        ("⟨U+202E⟩ï", "utf-8", "⟨U+202E⟩ï".encode()),
+        # Brackets of a text that are none of a mark stay what they are.
+        ("⟨x⟩ ⟩⟨U+DCC3 ⟨U+12⟩", "ascii", rb"\u27e8x\u27e9 \u27e9\u27e8U+DCC3 \u27e8U+12\u27e9"),
+        ("⟨U+1234567⟩", "ascii", rb"\u27e8U+1234567\u27e9"),
+        ("ï日\U0001f600…", "ascii", rb"\xef\u65e5\U0001f600\u2026"),
+    ],
+)  # fmt: skip
+def test_marks_are_readable_where_there_are_no_such_brackets(
+    shown: str, encoding: str, written: bytes
+) -> None:
+    assert shown.encode(encoding, FITTING) == written
+
+
+@given(any_text)
+def test_whatever_is_shown_fits_into_ascii(text: str) -> None:
+    shown = visible(text, newline=True)
+    assert shown.encode("ascii", FITTING).isascii()
+    plain = re.sub("⟨(U[+][0-9A-F]{4,6})⟩", r"<\1>", shown)
+    assert shown.encode("ascii", FITTING) == plain.encode("ascii", "backslashreplace")
+
+
+def test_the_bytes_of_a_name_are_read_as_utf8_where_python_did_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "na\udcc3\udcafve-\udce6\udc97\udca5\udce6.jsonl"
+    assert visible(name) == "na⟨U+DCC3⟩⟨U+DCAF⟩ve-⟨U+DCE6⟩⟨U+DC97⟩⟨U+DCA5⟩⟨U+DCE6⟩.jsonl"
+    monkeypatch.setattr(text_module, "_NAMES_ARE_UTF8", False)
+    assert visible(name) == "naïve-日⟨U+DCE6⟩.jsonl"
+    assert visible("a\udce2\udc80\udcaeb") == "a⟨U+202E⟩b"  # what they say is made visible too

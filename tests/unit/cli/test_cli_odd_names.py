@@ -140,6 +140,9 @@ def test_in_a_locale_without_characters(command: str, folder: Path) -> None:
     assert done.stdout.isascii()
     assert done.stderr.isascii()
     assert b"Traceback" not in done.stderr
+    # The valid bytes of the name as characters, the other ones as marks, and neither with escaped brackets.
+    assert rb"caf\xe9<U+DCE9>" in done.stdout + done.stderr or "-o" in command
+    assert b"u27e8" not in done.stdout + done.stderr
 
 
 @pytest.mark.slow
