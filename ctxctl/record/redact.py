@@ -45,6 +45,8 @@ _PARTS: Final = re2.compile(rb"[-_.=~]")
 _DEPTH: Final = 3
 """Levels of base64 in base64 that are looked through."""
 _MEMORY: Final = 32 << 20
+_SOFT_BREAK: Final = re2.compile(rb"=(?:\r?\n|(?:\\+r)?\\+n)")
+"""How a line of quoted-printable goes on in the next one, as it stands and in JSON."""
 _A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
 
 
@@ -157,7 +159,9 @@ class SecretRedactor:
         return self._data(data, found, depth=0)
 
     def _data(self, data: bytes, found: FoundSecrets, depth: int) -> bytes:
-        if b"=\n" in data or b"=\r\n" in data:  # what such a line cuts in two is no half for a rule
+        if (
+            b"=" in data and _SOFT_BREAK.search(data) is not None
+        ):  # what such a line cuts in two is no half for a rule
             data = self._without_escaped(data, found)
         for rule in self._rules_for(data):
             stubs = [(*at, self.stub(rule.kind, data[slice(*at)], found)) for at in _spans(rule, data)]
@@ -433,12 +437,26 @@ def _spans(rule: _Compiled, data: bytes) -> Iterator[tuple[int, int]]:
         if start < last or end <= start:
             continue
         secret = data[start:end]
-        if STUB[:-1] in secret or data[max(0, start - len(STUB)) : start].endswith(STUB):
+        if STUB[:-1] in secret:
+            yield from _between_stubs(rule, data, match.start(), end)
+            last = end
+            continue
+        if data[max(0, start - len(STUB)) : start].endswith(STUB):
             continue
         if rule.weak and is_left(rule.weak, secret):
             continue
         yield start, end
         last = end
+
+
+def _between_stubs(rule: _Compiled, data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where a rule finds secrets in a stretch that also holds what was replaced before, as in a list of them."""
+    stretch, at = data[start:end], 0
+    for stub in (*_A_STUB.finditer(stretch), None):
+        piece = stretch[at : len(stretch) if stub is None else stub.start()]
+        if STUB[:-1] not in piece:
+            yield from ((start + at + first, start + at + last) for first, last in _spans(rule, piece))
+        at = len(stretch) if stub is None else stub.end()
 
 
 def _with_stubs(data: bytes, stubs: Iterable[tuple[int, int, str | bytes]]) -> bytes:

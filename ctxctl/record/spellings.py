@@ -22,12 +22,12 @@ ROUNDS: Final = 4
 """Levels of escapes in escapes that are read."""
 
 ESCAPED: Final = (
-    r"%[2-7][0-9A-Fa-f]|=(?:3D|5F|2D|2B|2F|\r?\n|(?:\\r)?\\n)|&#[0-9xX]|&(?:quot|apos|amp|lt|gt|equals|colon|sol|plus|lowbar|period|num|comma|nbsp|Tab|NewLine);"
+    r"%[2-7][0-9A-Fa-f]|=(?:3D|5F|2D|2B|2F|\r?\n|(?:\\+r)?\\+n)|&#[0-9xX]|&(?:quot|apos|amp|lt|gt|equals|colon|sol|plus|lowbar|period|num|comma|nbsp|Tab|NewLine);"
     r"|\\u00(?:[2-7]|00)|\\x[2-7]|\\\\\\\\|(?:\x1b|\\u001[bB]|\\x1[bB]|\\0?33|\\e)\["
 )
 """Escapes that rules cannot read: of URLs, of HTML, of JSON in JSON in JSON, and a terminal's colours."""
 _ESCAPE: Final = re.compile(
-    rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|e))\[[0-9;:]{0,24}[A-Za-z]|(?:%[0-9A-Fa-f]{2})+|=(?:3D|5F|2D|2B|2F)|(?<=[^\n]{60})=\r?\n"
+    rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|e))\[[0-9;:]{0,24}[A-Za-z]|(?:%[0-9A-Fa-f]{2})+|=(?:3D|5F|2D|2B|2F)|(?<=[^\n]{60})=\r?\n|(?<=[^\n\\]{60})=(?:\\+r)?\\+n"
     rb"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
     rb"|\\+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrtbf\"'`/])?"
 )
@@ -104,7 +104,7 @@ def _signs(escape: bytes) -> Iterator[tuple[bytes, int]]:
     elif escape[:1] == b"&":
         yield _entity(escape), len(escape)
     elif escape[:1] == b"=":  # quoted-printable, of which a line that goes on ends like this
-        yield (b"" if escape[1] in b"\r\n" else bytes.fromhex(escape[1:].decode("ascii"))), len(escape)
+        yield (b"" if escape[1] in b"\r\n\\" else bytes.fromhex(escape[1:].decode("ascii"))), len(escape)
     else:
         spelled = escape.lstrip(b"\\").decode("ascii")
         if spelled[:1] in ("u", "x") and len(spelled) > 1:

@@ -7,6 +7,7 @@ import base64
 import gzip
 import json
 import os
+import quopri
 import random
 import re
 import time
@@ -16,6 +17,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -623,3 +625,24 @@ def test_a_megabyte_that_asks_for_much_is_looked_through_within_two_seconds(text
 )
 def test_what_is_packed_or_spelled_and_no_secret_stays(text: str) -> None:
     assert SecretRedactor(b"k" * 32).text(text, FoundSecrets()) == text
+
+
+def test_what_stands_before_a_stub_in_one_match_is_replaced_too() -> None:
+    """A rule that reaches over quotation marks as far as a stub does not give up what stands before it."""
+    redactor, chance = SecretRedactor(b"k" * 32), random.Random(3)
+    first, second = (planted("cookie", chance) for _ in range(2))
+    body = json.dumps({"q": f"a={quote(first.text, safe='')}&b=1", "said": [second.text, second.text]})
+    cleaned = redactor.text(body, FoundSecrets())
+    assert leaked(cleaned, grams([first.secret, second.secret])) == []
+    assert redactor.text(cleaned, FoundSecrets()) == cleaned
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_a_soft_line_break_is_read_in_json_as_well(levels: int) -> None:
+    redactor, key = SecretRedactor(b"k" * 32), "xoxb-1234567890-9876543210-K173rwMQqZ5WW1mJy8ylHWLh"
+    text = quopri.encodestring(f"{'words ' * 9}says {key} and more".encode()).decode()
+    settings = "API_KEY=\nDB_HOST=localhost.example\n" * 9
+    for _ in range(levels):
+        text, settings = json.dumps({"a": text}), json.dumps({"a": settings})
+    assert leaked(redactor.text(text, FoundSecrets()), grams([key])) == []
+    assert redactor.text(settings, FoundSecrets()) == settings
