@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from ctxctl.errors import UnreadableError
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database_check import DEFINED, damage, definitions_fit, quoted, whole_rows
 from ctxctl.ingest.lines import WHOLE_FILE
 from ctxctl.ingest.run import Run
 from ctxctl.trace.inputs import note_file
 from ctxctl.trace.source import Source
+from ctxctl.trace.spool import no_space
 
 MAGIC: Final = b"SQLite format 3\0"
 MAX_DATABASE: Final = 512 << 20
@@ -55,6 +58,10 @@ _LOOK: Final = 1_000_000
 _DEFINED: Final = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[`\"\[']?(\w+)", re.IGNORECASE)
 _DEFINITIONS: Final = "SELECT sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
 
+_OF_SYSTEM: Final = frozenset({
+    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
+})  # fmt: skip
+"""What SQLite says where the system failed, and not the file."""
 _BROKEN: Final = (sqlite3.Error, OverflowError, IndexError, ValueError)
 """What a damaged file raises: names that are no UTF-8 among it."""
 
@@ -66,10 +73,12 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
 
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
     program sees it.  What is read is what the file holds (`_Gate`).  Problems: `document-too-large`,
-    `bad-database`.
+    `bad-database`, `log-not-read`.
     """
     run.line = WHOLE_FILE
-    data = _with_log(source, source.read(0, MAX_DATABASE + 1))
+    data, why = _with_log(source, source.read(0, MAX_DATABASE + 1))
+    if why:
+        run.problem("log-not-read", f"the log beside the database cannot be read: {why}")
     if len(data) > MAX_DATABASE:
         run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")
         return
@@ -173,7 +182,7 @@ class _Gate:
 
 def first_rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
     """The first rows of a query of our own; none where the database cannot be read."""
-    data = _with_log(source, source.read(0, MAX_DATABASE + 1))
+    data, _ = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         return []
     with closing(sqlite3.connect(":memory:")) as database:
@@ -189,7 +198,7 @@ def rows_of_tables(source: Source, most: int) -> Generator[tuple[str, int, Json]
 
     Nothing where the database cannot be read; close it to be done sooner.
     """
-    data = _with_log(source, source.read(0, MAX_DATABASE + 1))
+    data, _ = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         return
     with closing(sqlite3.connect(":memory:")) as opened:
@@ -243,14 +252,14 @@ def _fill(database: sqlite3.Connection, data: bytes, longest: int) -> None:
     _without_views(database)
 
 
-def _with_log(source: Source, data: bytes) -> bytes:
+def _with_log(source: Source, data: bytes) -> tuple[bytes, str]:
     """The database as it is with its write-ahead log; both are copied first, and the originals never opened.
 
-    Where the log cannot be read, or belongs to another state of the file, the file alone counts.
+    Where the log belongs to another state of the file, the file alone counts (`_merged`).
     """
     path = source.path
     if path is None or source.spooled or len(data) > MAX_DATABASE:
-        return data
+        return data, ""
     return _merged(path, data)
 
 
@@ -268,7 +277,7 @@ def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
     if path is None or not _log_of(path).is_file():
         return
     whole = data()
-    merged = _merged(path, whole) if len(whole) <= MAX_DATABASE else whole
+    merged = _merged(path, whole)[0] if len(whole) <= MAX_DATABASE else whole
     second = _definitions_in(merged) if merged is not whole else None
     if second is not None and second != first:
         yield second
@@ -310,23 +319,54 @@ def _definitions(uri: str, size: int, data: bytes = b"") -> bytes | None:
         return None
 
 
-def _merged(path: Path, data: bytes) -> bytes:
-    log = _log_of(path)
+def _merged(path: Path, data: bytes) -> tuple[bytes, str]:
+    """The database with its log, and why without: as it is where there is none, or one of another state.
+
+    Raises UnreadableError (`read-failed`, `no-space`) where the system fails: without what the log holds, an
+    older state would be shown as if it were the present one.
+    """
+    log = _bytes_of_log(_log_of(path))
+    if not log:
+        return data, ""
+    try:
+        return _checkpointed(data, log), ""
+    except OSError as error:
+        raise no_space(path.name, error.strerror) from None
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_SYSTEM:
+            raise no_space(path.name, str(error)) from None
+        return data, str(error)
+
+
+def _bytes_of_log(log: Path) -> bytes:
+    """What a log holds; nothing where it is not there, is no file or too large."""
     try:
         size = log.stat().st_size
         if not 0 < size <= MAX_DATABASE or log.is_symlink() or not log.is_file():
-            return data
-        with tempfile.TemporaryDirectory(prefix="ctxctl-") as folder:
-            copy = Path(folder) / "copy.db"
-            copy.write_bytes(data)
-            copy.with_name("copy.db-wal").write_bytes(log.read_bytes())
-            with closing(sqlite3.connect(copy)) as database:
-                database.execute("PRAGMA trusted_schema = OFF")
-                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _IN_LOG)
-                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return copy.read_bytes()
-    except (OSError, sqlite3.Error):
-        return data
+            return b""
+        return log.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise UnreadableError("read-failed", f"cannot read {log.name}: {error.strerror}") from None
+
+
+def _checkpointed(data: bytes, log: bytes) -> bytes:
+    """A database into which its log was written.  Raises OSError and sqlite3.Error."""
+    folder = tempfile.mkdtemp(prefix="ctxctl-")
+    try:
+        copy = Path(folder) / "copy.db"
+        copy.write_bytes(data)
+        copy.with_name("copy.db-wal").write_bytes(log)
+        with closing(sqlite3.connect(copy)) as database:
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")  # nobody else has it: no index is shared
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _IN_LOG)
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return copy.read_bytes()
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _log_of(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -101,14 +102,18 @@ def _converted(
 ) -> Source:
     import tempfile  # slow to import
 
-    file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
+    file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - closed below
     opened = cast("BinaryIO", file)
-    write_native(source, importer, problems, opened, learned=learned)
-    if not file.tell():
-        return Source.from_bytes(source.name, b"")
-    file.rollover()
-    faults = source.problems if isinstance(source, Source) else ()
-    return Source.from_file(source.name, opened, path=source.path, problems=tuple(faults))
+    try:
+        write_native(source, importer, problems, opened, learned=learned)
+        if not file.tell():
+            return Source.from_bytes(source.name, b"")
+        file.rollover()
+        faults = source.problems if isinstance(source, Source) else ()
+        return Source.from_file(source.name, opened, path=source.path, problems=tuple(faults))
+    finally:
+        with suppress(OSError):  # what is read has a descriptor of its own
+            file.close()
 
 
 def write_native(
