@@ -168,10 +168,10 @@ def planned(
             changed.append((one, source))
         else:
             same += 1
-    return Plan(_batches(changed, words), _batches(new, words), same, gone)
+    return Plan(_batches(changed, words, known=True), _batches(new, words, known=False), same, gone)
 
 
-def _batches(captures: list[tuple[Found, int]], words: DatasetWords) -> list[Batch]:
+def _batches(captures: list[tuple[Found, int]], words: DatasetWords, *, known: bool) -> list[Batch]:
     made: list[Batch] = []
     ordered = sorted(captures, key=lambda row: (row[0].format, row[0].month, row[0].path))
     for _, group in groupby(ordered, key=lambda row: row[0].format):
@@ -181,7 +181,7 @@ def _batches(captures: list[tuple[Found, int]], words: DatasetWords) -> list[Bat
             if held and (len(held) >= _CAPTURES or size + one.size > _BYTES):
                 made.append(Batch(held, words))
                 held, size = [], 0
-            held.append(Capture(os.fsencode(one.path), one.format, source, one.settled))
+            held.append(Capture(os.fsencode(one.path), one.format, source, one.settled, known=known))
             size += one.size
         made.append(Batch(held, words))
     return made
@@ -213,6 +213,7 @@ def add(
         while ends and all(one in early for one in range(ends[0][0], ends[0][1])):
             some = [early.pop(one) for one in range(*ends[0])]
             sources = {one.source for at in range(*ends[0]) for one in batches[at].captures}
+            sources -= {lost.source for one in some for lost in one.made.unread if lost.kept}
             committer.commit(some, sources)
             sessions += sum(one.made.sessions for one in some)
             unread += [(names[lost.source], lost) for one in some for lost in one.made.unread]

@@ -20,7 +20,7 @@ from ctxctl.dataset.rows.capture import CaptureRows, clear_texts, read_rows
 from ctxctl.dataset.rows.words import DatasetWords
 from ctxctl.dataset.schema import TABLES, UNKNOWN_MONTH, table
 from ctxctl.errors import CtxctlError
-from ctxctl.fleet.captures import lasting
+from ctxctl.fleet.captures import is_passing, lasting
 from ctxctl.model.problem import Problem
 from ctxctl.text import visible
 from ctxctl.trace.cache_files import only_reading
@@ -47,6 +47,8 @@ class Capture(msgspec.Struct, frozen=True, array_like=True):
     """Whether its last change lies so long back that the next one shows: else it is read again next time."""
     read: bool = True
     """False: it is known to end the process that reads it."""
+    known: bool = False
+    """Whether the dataset has rows of it, which stay where it cannot be read for now."""
 
 
 class Batch(msgspec.Struct, frozen=True, array_like=True):
@@ -62,6 +64,8 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
     source: int
     slug: str
     message: str
+    kept: bool = False
+    """Whether what the dataset has of it stays: it may be readable the next time."""
 
 
 class Made(msgspec.Struct, frozen=True, array_like=True):
@@ -104,6 +108,8 @@ def batch(asked: Batch) -> Made:
         sessions += read.sessions
         if failed is not None:
             unread.append(failed)
+            if failed.kept:
+                continue
         for name, found in {**read.rows, "sources": [source_row]}.items():
             month_at = _MONTH_AT[name]
             for row in found:
@@ -142,6 +148,9 @@ def _read(capture: Capture, words: DatasetWords) -> tuple[CaptureRows, Row, Unre
         except CtxctlError as error:
             message = error.message.replace(path, os.path.basename(path))
             failed = Unread(capture.source, error.slug, visible(message[:_SAID]))
+        except OSError as error:
+            name = os.path.basename(error.filename) if isinstance(error.filename, str) else "a file"
+            failed = Unread(capture.source, "read-failed", visible(f"cannot read {name}: {error.strerror}"))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of a native library is no Exception
@@ -152,6 +161,8 @@ def _read(capture: Capture, words: DatasetWords) -> tuple[CaptureRows, Row, Unre
             files_under(Path(path))
         else:
             inputs.file(path)
+    if failed is not None and capture.known and is_passing(failed.slug):
+        failed = msgspec.structs.replace(failed, kept=True)
     shown = clear_texts(words).path(path) if words.paths else None
     row: Row = [
         capture.source, read.month, capture.format, shown, words.host, _size(inputs),

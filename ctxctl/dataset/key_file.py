@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.dataset.keys import KEY_SIZE, KeyedDigests
-from ctxctl.errors import UnavailableError, UsageError
+from ctxctl.errors import UnavailableError, UnreadableError, UsageError
 from ctxctl.text import visible
 from ctxctl.user_folders import user_folder
 from ctxctl.whole_file import create_file
@@ -42,7 +42,8 @@ def keep_key(head: Head, key: bytes) -> Path:
 def key_of(head: Head, file: str | None = None) -> bytes:
     """The key of a dataset: of a file that was named, of the variable, else of the user's folder.
 
-    Raises UnavailableError (`no-key`, `wrong-key`): without it a dataset can be read and not added to.
+    Raises UnavailableError (`no-key`, `wrong-key`): without it a dataset can be read and not added to.  And
+    UnreadableError (`not-readable`).
     """
     said, where = _said(head, file)
     if said is None:
@@ -63,8 +64,12 @@ def _said(head: Head, file: str | None) -> tuple[str | None, str]:
     path = Path(file) if file is not None else key_path(head)
     try:
         return path.read_text(encoding="ascii", errors="replace"), visible(str(path))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None, visible(str(path))
+    except OSError as error:
+        raise UnreadableError(
+            "not-readable", f"cannot read the dataset's key, {visible(str(path))}: {error.strerror}"
+        ) from None
 
 
 def _decoded(said: str, where: str) -> bytes:

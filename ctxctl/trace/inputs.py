@@ -170,6 +170,8 @@ def note_file(path: str | Path) -> None:
 def files_under(directory: Path, most: int = MAX_FILES) -> tuple[str, ...]:
     """The regular files under a directory, relative to it, `/`-separated and sorted: `most` or hardly more,
     `MAX_DEPTH` deep; links are not followed, `.git` and `node_modules` left out.  All of them may be read.
+
+    Raises OSError where the system fails to list the directory itself.
     """
     found = _under(directory, most)
     inputs = _RECORDING.get()
@@ -271,8 +273,11 @@ def _under(top: Path, most: int = MAX_FILES) -> list[str]:
                             waiting.append((Path(entry.path), f"{name}/"))
                     elif entry.is_file(follow_symlinks=False):
                         found.append(name)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
+        except OSError:
+            if not prefix:  # a directory of which nothing can be seen is not an empty one
+                raise
     return sorted(found)
 
 

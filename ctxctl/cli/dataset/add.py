@@ -139,7 +139,9 @@ def _head(store: DatasetStore, *, texts: bool, paths: bool) -> Head:
         try:
             keep_key(head, key)  # first: a dataset without its key can be added to by nobody
         except OSError as failed:
-            raise UsageError("no-key", f"the dataset's key cannot be kept: {failed.strerror}") from failed
+            raise UnreadableError(
+                "not-writable", f"cannot write the dataset's key, {key_path(head)}: {failed.strerror}"
+            ) from None
         made = create_head(store, head)
         if made != head:
             key_path(head).unlink(missing_ok=True)
