@@ -19,6 +19,7 @@ from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.record.options import check_appendable
 from ctxctl.record.redact import redactor_of
 from ctxctl.record.sink import Sink
+from ctxctl.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +53,7 @@ class AppendTarget:
 
     def __init__(self, options: Options) -> None:
         self.path = str(options.out)
+        self._say = options.say
         self.written = 0
         """Events written."""
         self.dropped = 0
@@ -121,9 +123,9 @@ class AppendTarget:
         self.written -= len(lines)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the whole lines in the file, each with its offset."""
+        """Yield the whole lines in the file, each with its offset; an OSError names it."""
         at, rest = 0, b""
-        while data := os.pread(self._own, _CHUNK, at + len(rest)):
+        while data := self._read(at + len(rest)):
             block = rest + data
             cut = block.rfind(b"\n") + 1
             offset = at
@@ -133,12 +135,25 @@ class AppendTarget:
                 offset += len(line)
             at, rest = at + cut, block[cut:]
 
+    def _read(self, at: int) -> bytes:
+        try:
+            return os.pread(self._own, _CHUNK, at)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.path) from None
+
     def close(self) -> None:
-        """Close the file."""
-        self._sink.close()
-        if self._own >= 0:
-            os.close(self._own)
-            self._own = -1
+        """Close the file, and say what may be lost with the machine's power; an OSError names it."""
+        own, self._own = self._own, -1
+        try:
+            self._sink.close()
+            if own >= 0:
+                os.close(own)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.path) from None
+        finally:
+            if lines := self._sink.unsynced:
+                why = self._sink.sync_error
+                self._say(f"ctxctl: {self.path}: {plural(lines, 'line')} may not be on the disk ({why})")
 
 
 def line_mark(line: bytes) -> bytes:

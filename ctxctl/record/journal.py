@@ -53,6 +53,8 @@ class Journal:
         self.errors: dict[str, int] = {}
         """Reasons of the losses, each with its count."""
         self.closed = False
+        self._unclosed: str | None = None
+        """What the system said as the file was closed, if that failed: it may lack what was written last."""
         self.patient = False
         """Whether whoever records may wait for a slow disk: no other program waits for it then."""
         self._complained_of = -1
@@ -358,6 +360,7 @@ class Journal:
             self._sink.close()
         except OSError as error:
             self.errors[f"close: {error.strerror}"] = 1
+            self._unclosed = error.strerror
         finally:
             self.closed = True
             self._lock.release()
@@ -376,6 +379,8 @@ class Journal:
             parts.append(
                 f"{self.dropped} of {self.dropped + self.written} events are not in the trace ({why})"
             )
+        if self._unclosed is not None:
+            parts.append(f"closing it failed ({self._unclosed}): its last events may be lost")
         if self._sink.unsynced:
             parts.append(f"{self._sink.unsynced} may not be on the disk ({self._sink.sync_error})")
         return f"ctxctl: {self._sink.path}: {'; '.join(parts)}\n" if parts else None

@@ -16,6 +16,7 @@ from ctxctl.importers.capture import NATIVE
 from ctxctl.model import vocab
 from ctxctl.record.append_target import AppendTarget
 from ctxctl.record.end_signals import EndSignals
+from ctxctl.trace.source import closed_stdin
 
 if TYPE_CHECKING:
     from ctxctl.ingest.declaration import Format
@@ -64,8 +65,8 @@ def _fd() -> int:
     try:
         fd = sys.stdin.fileno()
         os.fstat(fd)
-    except (AttributeError, OSError, ValueError):
-        raise UnreadableError("not-readable", "stdin is closed", hint="pipe events in") from None
+    except (AttributeError, OSError, ValueError) as error:
+        raise closed_stdin(error, "pipe events in") from None
     return fd
 
 
@@ -210,7 +211,7 @@ class _EventLines:
             self._tell_losses()
         why = self._write(event)
         if why is not None:
-            self._lose(why)
+            self._lose(why, f"{self._target.path}: {why}")
         elif key is not None:
             self._known.add(key)
 
@@ -227,10 +228,13 @@ class _EventLines:
             return error.strerror or "cannot be written"
         return None
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: str, told: str | None = None) -> None:
+        """Count a loss; the first one is `told`."""
         self._target.count_lost(why)
         if why not in self._lost and not self._complained:
-            self._options.say(f"ctxctl: line {self._number}: not recorded: {why}; more are only counted")
+            self._options.say(
+                f"ctxctl: line {self._number}: not recorded: {told or why}; more are only counted"
+            )
             self._complained = True
         self._lost[why] = self._lost.get(why, 0) + 1
 

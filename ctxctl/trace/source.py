@@ -224,12 +224,19 @@ def _require_regular(name: str, mode: int) -> None:
     )
 
 
+def closed_stdin(error: Exception, hint: str) -> UnreadableError:
+    """What to say where there is no standard input, or the system does not tell what it is."""
+    if isinstance(error, OSError) and error.strerror and error.errno != errno.EBADF:
+        return UnreadableError("read-failed", f"cannot read standard input: {error.strerror}")
+    return UnreadableError("not-readable", "stdin is closed", hint=hint)
+
+
 def _open_stdin() -> Source:
     try:
         fd = sys.stdin.fileno()
         mode = os.fstat(fd).st_mode
-    except (AttributeError, OSError, ValueError):
-        raise UnreadableError("not-readable", "stdin is closed", hint="pipe a trace in") from None
+    except (AttributeError, OSError, ValueError) as error:
+        raise closed_stdin(error, "pipe a trace in") from None
     if stat.S_ISDIR(mode):
         raise UnreadableError("is-a-directory", "stdin is a directory")
     if stat.S_ISREG(mode) and os.lseek(fd, 0, os.SEEK_CUR) == 0:
