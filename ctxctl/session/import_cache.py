@@ -232,7 +232,8 @@ class ImportSlot:
             return False
         if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
             return False
-        self._clear(about.trace.removesuffix(".jsonl"))
+        with suppress(OSError):  # the next time does
+            self._clear(about.trace.removesuffix(".jsonl"))
         from ctxctl.session.cache_room import prune_cache
 
         prune_cache(spare=self._folder)
@@ -259,9 +260,9 @@ class ImportSlot:
     def _room(self) -> bool:
         assert self._folder is not None
         place = self._folder
-        while not place.exists() and place != place.parent:
-            place = place.parent
         try:
+            while not place.exists() and place != place.parent:
+                place = place.parent
             return shutil.disk_usage(place).free >= FREE * _size(self._source)
         except OSError:
             return False

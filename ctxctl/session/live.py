@@ -194,7 +194,16 @@ class LiveSession:
         self.close()
 
     def _once(self) -> bool:
-        """Look and read on for a while; whether anything is new."""
+        """Look and read on for a while; whether anything is new.  An OSError names the file."""
+        try:
+            return self._looked()
+        except OSError as error:
+            if error.filename is not None or not error.errno:
+                raise
+            name = str(self._path or self._sessions.name)
+            raise OSError(error.errno, error.strerror, name) from None
+
+    def _looked(self) -> bool:
         now = time.monotonic()
         changed = self._choose(now)
         if self._feed is None and not self._recognise():
