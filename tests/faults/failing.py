@@ -16,15 +16,37 @@ import signal
 import sys
 import tempfile
 import threading
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-MANNERS: Final = {"fails": 0, "short": 1, "killed": 2, "torn": 3}
-"""What becomes of the Nth call: an error; half of a write; the process ends before it; or amid a write."""
-CALLS: Final = {"short": "write", "torn": "write"}
-"""The calls that count, where it is not all of them."""
+DISK: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
+"""The errors that a disk gives."""
+
+
+class Manner(NamedTuple):
+    """What becomes of the Nth call."""
+
+    number: int
+    """As the library has it."""
+    calls: str = ""
+    """The calls that count; empty: all of them."""
+    errors: tuple[int, ...] = DISK
+    """What the system says, by turns."""
+
+
+MANNERS: Final = {
+    "fails": Manner(0),
+    "short": Manner(1, "write"),
+    "killed": Manner(2),
+    "torn": Manner(3, "write"),
+    "unwatched": Manner(0, "inotify", (errno.EMFILE, errno.ENOSPC)),
+    "unopened": Manner(0, "open", (errno.EMFILE, errno.ENFILE)),
+}
+"""An error; half of a write; the process ends before the call; or amid a write; the system watches no files;
+or opens none."""
 MOST: Final = 5000
 """An operation that needs more calls than this does not end."""
 
@@ -48,13 +70,16 @@ class Report(NamedTuple):
     """What the operation acknowledged, by a descriptor that no fault reaches."""
 
 
+Tell = Callable[[bytes], None]
+
+
 class Scenario(Protocol):
     """An operation, and what holds whatever becomes of it."""
 
     def prepare(self, folder: Path) -> None:
         """Lay out the files that are there before."""
 
-    def act(self, folder: Path, tell: Callable[[bytes], None]) -> int:
+    def act(self, folder: Path, tell: Tell) -> int:
         """Do it; returns an exit code."""
 
     def check(self, folder: Path, report: Report) -> None:
@@ -71,8 +96,10 @@ class FaultLibrary:
 
     def arm(self, folder: Path, manner: str, nth: int, error: int) -> None:
         """Let the Nth call that concerns a file below the folder go wrong."""
-        calls = CALLS.get(manner, "").encode()
-        self._library.fault_arm(os.fsencode(folder), calls, ctypes.c_long(nth), MANNERS[manner], error)
+        how = MANNERS[manner]
+        self._library.fault_arm(
+            os.fsencode(folder), how.calls.encode(), ctypes.c_long(nth), how.number, error
+        )
 
     def disarm(self) -> tuple[str, str]:
         """Let all calls be; the call that went wrong, and its file."""
@@ -80,16 +107,22 @@ class FaultLibrary:
         return os.fsdecode(self._library.fault_fired()), os.fsdecode(self._library.fault_where())
 
 
-def errors_for(nth: int) -> int:
-    """The error of the Nth try: those that a disk gives, in turn."""
-    return (errno.EIO, errno.ENOSPC, errno.EDQUOT)[nth // 2 % 3]
+def errors_for(manner: str, nth: int) -> int:
+    """The error of the Nth try: those of the manner, in turn."""
+    errors = MANNERS[manner].errors
+    return errors[nth // 2 % len(errors)]
+
+
+def first_of(scenario: str, manner: str, step: int) -> int:
+    """With which call a sample begins: another one for each scenario and manner, and always the same."""
+    return 1 + zlib.crc32(f"{scenario} {manner}".encode()) % step
 
 
 def tried(
     scenario: Scenario, folder: Path, library: FaultLibrary | None, manner: str = "fails", nth: int = 0
 ) -> Report:
     """Do the operation once in a child; without a library nothing fails."""
-    error = errors_for(nth)
+    error = errors_for(manner, nth)
     outs = [tempfile.TemporaryFile() for _ in range(4)]  # noqa: SIM115 - closed below
     pid = os.fork()
     if pid == 0:
@@ -162,11 +195,12 @@ def at_every_call(
 ) -> tuple[Counter[str], list[str]]:
     """Try the operation with its calls going wrong one after the other, until it needs no more of them.
 
-    With a step of 3 each third of them.  Returns the calls, and what was wrong.
+    With a step of 3 each third of them (`first_of`).  Returns the calls, and what was wrong.
     """
+    first = first_of(type(scenario).__name__, manner, step)
     seen: Counter[str] = Counter()
     wrong: list[str] = []
-    for nth in range(1, MOST, step):
+    for nth in range(first, MOST, step):
         folder = base / f"{nth}"
         folder.mkdir()
         scenario.prepare(folder)
@@ -182,12 +216,21 @@ def at_every_call(
     return seen, [f"more than {MOST} calls"]
 
 
+def scenario_of(name: str) -> Scenario:
+    """A scenario by the name of its class."""
+    from tests.faults import command_scenarios, dataset_scenarios, scenarios
+
+    for module in (scenarios, command_scenarios, dataset_scenarios):
+        if hasattr(module, name):
+            found: Scenario = getattr(module, name)()
+            return found
+    raise SystemExit(f"no scenario is called {name}")
+
+
 def main() -> None:
     """See the module."""
-    from tests.faults import scenarios
-
     name, manners, folder, step = sys.argv[1:]
-    scenario: Scenario = getattr(scenarios, name)()
+    scenario = scenario_of(name)
     # What is imported, read and counted once is so for all children: their calls are those of the operation.
     warm = Path(folder) / "warm"
     warm.mkdir()
@@ -205,7 +248,7 @@ def main() -> None:
     ):
         kept = os.getcwd()
         _settle(again)
-        scenario.act(again, lambda data: None)
+        getattr(scenario, "warm", scenario.act)(again, lambda data: None)
         os.chdir(kept)
     assert threading.active_count() == 1, threading.enumerate()
     library, found = FaultLibrary(), {}

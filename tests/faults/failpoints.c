@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { FAIL, SHORT, KILL, TORN };
@@ -224,6 +225,7 @@ WRITE(pwrite64, (int fd, const void *data, size_t size, off64_t offset), (fd, da
 BY_FD(ssize_t, -1, read, "read", fd, (int fd, void *data, size_t size), (fd, data, size))
 BY_FD(ssize_t, -1, pread, "read", fd, (int fd, void *data, size_t size, off_t offset), (fd, data, size, offset))
 BY_FD(ssize_t, -1, pread64, "read", fd, (int fd, void *data, size_t size, off64_t offset), (fd, data, size, offset))
+BY_FD(ssize_t, -1, writev, "write", fd, (int fd, const struct iovec *data, int count), (fd, data, count))
 BY_FD(int, -1, fsync, "fsync", fd, (int fd), (fd))
 BY_FD(int, -1, fdatasync, "fsync", fd, (int fd), (fd))
 BY_FD(int, -1, ftruncate, "truncate", fd, (int fd, off_t size), (fd, size))
@@ -251,6 +253,16 @@ BY_PATH(DIR *, NULL, opendir, "opendir", path, (const char *path), (path))
 BY_PATH(int, -1, inotify_add_watch, "inotify", path, (int fd, const char *path, uint32_t mask), (fd, path, mask))
 BY_FD(void *, MAP_FAILED, mmap, "mmap", fd, (void *place, size_t size, int protection, int flags, int fd, off_t offset), (place, size, protection, flags, fd, offset))
 BY_FD(void *, MAP_FAILED, mmap64, "mmap", fd, (void *place, size_t size, int protection, int flags, int fd, off64_t offset), (place, size, protection, flags, fd, offset))
+
+/* What Rust's library asks, by descriptor where the path is empty. */
+int statx(int folder, const char *path, int flags, unsigned int wanted, struct statx *found)
+{
+    REAL(statx);
+    int named = path && path[0];
+    if (due(named ? at(folder, path) : is_ours(folder), "stat", folder, named ? path : NULL))
+        REFUSED(-1);
+    return real(folder, path, flags, wanted, found);
+}
 
 int inotify_init1(int flags)
 {

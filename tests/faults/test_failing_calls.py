@@ -34,8 +34,15 @@ WRITING = (
     "RedactionKey", "Calibration", "Baseline", "Golden", "SavedText", "Remembered", "SettingsOfProgram",
     "SignIn", "Import", "ImportOver", "ExportOver", "Recording", "RecordStdin",
 )  # fmt: skip
-KEEPING = {"Export": 11, "ReplayOfNative": 37, "ReplayOfCapture": 41}
-"""Operations of hundreds of calls, and of how many one is tried."""
+KEEPING = {
+    "Export": 11, "ReplayOfNative": 37, "ReplayOfCapture": 41, "ReplayOfDatabase": 3, "ImportOfDatabase": 7,
+    "ReplayOfDatabaseInUse": 47,
+}  # fmt: skip
+"""Operations of hundreds of calls, and of how many one is tried: others in each manner (`first_of`)."""
+WATCHING = {"Watch": 9, "WatchDirectory": 13, "WatchCapture": 17}
+"""Operations that wait for what comes: a try takes a second."""
+DATASET = {"FleetAdd": 23, "FleetAddChanged": 43, "FleetForget": 13, "FleetCompact": 23}
+"""Operations on a dataset, of which a try takes a second too."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +76,30 @@ def test_a_file_is_as_before_or_as_after(library: Path, tmp_path: Path, scenario
 
 @pytest.mark.parametrize("scenario", KEEPING)
 def test_what_cannot_be_kept_changes_no_answer(library: Path, tmp_path: Path, scenario: str) -> None:
-    found = failing(library, tmp_path, scenario, "fails,killed", 1 if EVERY else KEEPING[scenario])
+    found = failing(library, tmp_path, scenario, "fails,killed,unopened", 1 if EVERY else KEEPING[scenario])
+    for manner, one in found.items():
+        assert one["wrong"] == [], manner
+        assert one["calls"] or manner == "unopened", manner
+
+
+@pytest.mark.parametrize("scenario", WATCHING)
+def test_a_session_is_followed_without_being_told_of_changes(
+    library: Path, tmp_path: Path, scenario: str
+) -> None:
+    found = failing(library, tmp_path, scenario, "unwatched")
+    assert found["unwatched"] == {"calls": {"inotify": 2}, "wrong": []}
+
+
+@pytest.mark.parametrize("scenario", WATCHING)
+def test_following_a_session_works_or_says_why_not(library: Path, tmp_path: Path, scenario: str) -> None:
+    found = failing(library, tmp_path, scenario, "fails", 1 if EVERY else WATCHING[scenario])
+    assert found["fails"]["wrong"] == []
+    assert found["fails"]["calls"]
+
+
+@pytest.mark.parametrize("scenario", DATASET)
+def test_a_dataset_is_as_before_or_as_after(library: Path, tmp_path: Path, scenario: str) -> None:
+    found = failing(library, tmp_path, scenario, "fails,killed", 1 if EVERY else DATASET[scenario])
     for manner, one in found.items():
         assert one["wrong"] == [], manner
         assert one["calls"], manner
