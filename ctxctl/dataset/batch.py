@@ -20,8 +20,8 @@ from ctxctl.dataset.rows.capture import CaptureRows, clear_texts, read_rows
 from ctxctl.dataset.rows.words import DatasetWords
 from ctxctl.dataset.schema import TABLES, UNKNOWN_MONTH, table
 from ctxctl.errors import CtxctlError
-from ctxctl.fleet.captures import is_passing, lasting
-from ctxctl.model.problem import Problem
+from ctxctl.fleet.captures import lasting
+from ctxctl.model.problem import Problem, may_pass
 from ctxctl.text import visible
 from ctxctl.trace.cache_files import only_reading
 from ctxctl.trace.inputs import FileState, Inputs, files_under, recording
@@ -161,7 +161,7 @@ def _read(capture: Capture, words: DatasetWords) -> tuple[CaptureRows, Row, Unre
             files_under(Path(path))
         else:
             inputs.file(path)
-    if failed is not None and capture.known and is_passing(failed.slug):
+    if failed is not None and capture.known and may_pass(failed.slug):
         failed = msgspec.structs.replace(failed, kept=True)
     shown = clear_texts(words).path(path) if words.paths else None
     row: Row = [

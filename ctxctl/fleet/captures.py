@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.model.problem import may_pass
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -153,15 +155,6 @@ def of_bytes(data: bytes) -> list[CaptureFile]:
     return [CaptureFile(os.fsdecode(name), kind) for name, kind in rows]
 
 
-_PASSING: Final = ("needs-", "plugin-", "not-readable", "read-failed", "no-space")
-"""How slugs of problems begin that are of this machine at this time, and not of the capture."""
-
-
-def is_passing(slug: str) -> bool:
-    """Whether a problem or error of this slug is of this machine at this time, and not of the capture."""
-    return slug.startswith(_PASSING) or slug.endswith("-not-read")
-
-
 def lasting(format_name: str, policy: str | None, problems: Iterable[Problem]) -> bool:
     """Whether a capture is read the same way tomorrow: by our own code, and without what may pass."""
     from ctxctl.importers import registry
@@ -170,4 +163,4 @@ def lasting(format_name: str, policy: str | None, problems: Iterable[Problem]) -
     native = format_name == NATIVE
     ours = native or registry.is_ours(registry.by_name(format_name))
     named = policy is None or is_own(policy.partition(":")[0])
-    return ours and named and not any(is_passing(problem.slug) for problem in problems)
+    return ours and named and not any(may_pass(problem.slug) for problem in problems)

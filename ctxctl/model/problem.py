@@ -27,3 +27,10 @@ class Problem(msgspec.Struct, frozen=True, order=True, gc=False):
     def is_note(self) -> bool:
         """Whether it is told only, and no finding."""
         return self.slug in NOTES
+
+
+def may_pass(slug: str) -> bool:
+    """Whether what a slug stands for is of this machine at this time, and not of the capture."""
+    return slug.startswith(("needs-", "plugin-", "not-readable", "read-failed", "no-space")) or slug.endswith(
+        "-not-read"
+    )

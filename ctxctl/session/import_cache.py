@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import msgspec
 import xxhash
 
-from ctxctl.model.problem import Problem
+from ctxctl.model.problem import Problem, may_pass
 from ctxctl.trace.cache_files import (
     LEAST,
     cache_directory,
@@ -183,7 +183,7 @@ class ImportSlot:
             del problems[known:]
             return None
         stands = inputs.unchanged() or (marked is not None and marked.only_grew(beginning))
-        if inputs.steady and stands and not any(map(_may_pass, problems)):
+        if inputs.steady and stands and not any(may_pass(one.slug) for one in problems):
             about = _About(
                 FORMAT,
                 code_state(),
@@ -281,13 +281,6 @@ def _place(source: Source | Folder) -> tuple[str, str] | None:
 def _remove(path: Path) -> None:
     with suppress(OSError):
         path.unlink()
-
-
-def _may_pass(problem: Problem) -> bool:
-    """Whether a problem is of this machine at this time and not of the capture."""
-    return problem.slug.endswith("-not-read") or problem.slug.startswith(
-        ("needs-", "plugin-", "not-readable", "read-failed", "no-space")
-    )
 
 
 def _worth(source: Source | Folder) -> bool:

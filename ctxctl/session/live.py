@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -149,7 +150,8 @@ class LiveSession:
         end = time.monotonic() + wait
         while True:
             self._waker.pace(0.0 if self._state == "reading" else _PACE[self._seeks], wait)
-            changed = self._once()
+            with self._named():
+                changed = self._once()
             left = end - time.monotonic()
             if changed or left <= 0 or self._stop():
                 return self._news(changed)
@@ -163,6 +165,16 @@ class LiveSession:
         Raises UnreadableError (`no-events`, `no-such-file`) where nothing was ever found to follow.
         """
         self._stop = _never
+        with self._named():
+            self._read_rest()
+        inspector = self._inspector
+        if inspector is not None:
+            self._state = "over"
+        if inspector is None or not inspector.events:
+            raise no_session_error(self._path, self._sessions.name)
+        return self._news(True)
+
+    def _read_rest(self) -> None:
         while self._once() and self._state == "reading":
             pass
         if self._feed is not None:
@@ -173,10 +185,17 @@ class LiveSession:
             while inspector.feed(_never):
                 pass
             inspector.finish()
-            self._state = "over"
-        if inspector is None or not inspector.events:
-            raise no_session_error(self._path, self._sessions.name)
-        return self._news(True)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let an OSError name the file."""
+        try:
+            yield
+        except OSError as error:
+            if error.filename is not None or not error.errno:
+                raise
+            name = str(self._path or self._sessions.name)
+            raise OSError(error.errno, error.strerror, name) from None
 
     def close(self) -> None:
         """Close all files; the inspectors are of no use afterwards."""
@@ -194,16 +213,7 @@ class LiveSession:
         self.close()
 
     def _once(self) -> bool:
-        """Look and read on for a while; whether anything is new.  An OSError names the file."""
-        try:
-            return self._looked()
-        except OSError as error:
-            if error.filename is not None or not error.errno:
-                raise
-            name = str(self._path or self._sessions.name)
-            raise OSError(error.errno, error.strerror, name) from None
-
-    def _looked(self) -> bool:
+        """Look and read on for a while; whether anything is new."""
         now = time.monotonic()
         changed = self._choose(now)
         if self._feed is None and not self._recognise():

@@ -20,7 +20,7 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.importers.capture import open_capture
 from ctxctl.importers.turn_ends import is_over
-from ctxctl.model.problem import Problem
+from ctxctl.model.problem import Problem, may_pass
 from ctxctl.session.learned.choice import OFF, choose_set
 from ctxctl.session.opening import Opened, write_native
 from ctxctl.trace.follow import Follower, FollowRestart, OpenFile, PathFiles, Span, State
@@ -29,6 +29,8 @@ from ctxctl.trace.source import Source
 
 _SHARE: Final = 0.3
 """Share of the time that importing may take at most."""
+_AGAIN: Final = 1.0
+"""Seconds until a capture that could not be read for now is tried again."""
 _SETTLED: Final = 0.3
 """Seconds that a capture which seems to have shrunk must stay as it is: it may be half written."""
 _LAST_WORDS: Final = 0.5
@@ -83,15 +85,18 @@ class CaptureFeed:
         if marks == self._mark or now < self._free_at:
             return FeedLook("following", False)
         self._over_at = None
-        began = time.monotonic()
+        began, least = time.monotonic(), 0.0
         try:
             opened, made = self._imported()
         except CtxctlError as error:
-            self._mark = marks
+            if may_pass(error.slug):
+                least = _AGAIN
+            else:
+                self._mark = marks
             return FeedLook("following", False, problems=(Problem(0, 0, error.slug, error.message),))
         finally:
             cost = time.monotonic() - began
-            self._free_at = now + cost + cost * (1 - _SHARE) / _SHARE
+            self._free_at = now + max(least, cost + cost * (1 - _SHARE) / _SHARE)
         if opened is None:
             made.close()
             self._mark = marks
