@@ -62,7 +62,10 @@ def files_with(
 
 
 def read_file(snapshot: Snapshot, file: DataFile, columns: Sequence[str] | None = None) -> Any:
-    """The rows of a file, or some of its columns; raises UnreadableError("dataset-damaged")."""
+    """The rows of a file, or some of its columns.
+
+    Raises UnreadableError (`dataset-damaged`, `dataset-unreachable`).
+    """
     store = snapshot.store
     where = visible(store.url(file.path))
     try:
@@ -72,5 +75,7 @@ def read_file(snapshot: Snapshot, file: DataFile, columns: Sequence[str] | None 
         if data is None:
             raise ValueError("it is not there")
         return unpacked(data, columns)
+    except OSError as error:
+        raise UnreadableError("dataset-unreachable", f"{where}: {error.strerror}") from None
     except ValueError as error:
         raise UnreadableError("dataset-damaged", f"{where}: {visible(str(error)[:200])}") from None

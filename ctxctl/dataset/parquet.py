@@ -6,7 +6,9 @@ numbers that grow by differences, shares of money by bytes apart, digests as the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -111,15 +113,26 @@ def _encoding(column: Column) -> str | None:
 
 
 def unpacked(data: bytes | Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of a file, by its bytes or its path, or some of its columns; raises ValueError."""
+    """The rows of a file, by its bytes or its path, or some of its columns.
+
+    Raises ValueError where they are no such file, and OSError where the system fails.
+    """
     pa = arrow()
     import pyarrow.parquet as pq
 
     try:
         source = pa.BufferReader(data) if isinstance(data, bytes) else pa.OSFile(str(data), "rb")
-        with source:
+        try:
             return pq.ParquetFile(source).read(columns=columns and list(columns), use_threads=False)
-    except (pa.ArrowException, OSError) as error:
+        finally:
+            with suppress(OSError):  # it was read only
+                source.close()
+    except OSError as error:
+        if not error.errno or isinstance(error, FileNotFoundError):
+            raise ValueError(str(error)) from None
+        # What the library says in place of the system is about its own doing.
+        raise OSError(error.errno, os.strerror(error.errno)) from None
+    except pa.ArrowException as error:
         raise ValueError(str(error)) from None
 
 

@@ -1,4 +1,4 @@
-"""Commands on a dataset of many captures: after each failing call it is as before or as after, and whole."""
+"""Commands on a dataset of many captures: after each failing call each is there as before or as after."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from tests.faults.command_scenarios import CLAUDE, ROOT, check_message
+from tests.faults.command_scenarios import CLAUDE, check_message
 from tests.faults.failing import Report, Tell, tried
 
-CODEX = ROOT / "fixtures" / "codex" / "rollout.jsonl"
 _USED = ("add", "upkeep", "captures", "opening", "parquet", "store", "on_ray", "duck", "comparing")
-_STATES: dict[type, tuple[Any, Any]] = {}
+Rows = dict[str, list[str]]
+"""By capture, what a dataset has of it."""
+_STATES: dict[type, tuple[Rows, Rows]] = {}
 
 
 class DatasetCommand:
@@ -27,7 +28,6 @@ class DatasetCommand:
     """
 
     arguments: ClassVar[tuple[str, ...]] = ()
-    folders = ("store", "captures")
 
     def prepare(self, folder: Path) -> None:
         """Lay out the captures, and a dataset where there is one before."""
@@ -49,7 +49,7 @@ class DatasetCommand:
         os.environ["CTXCTL_CACHE"] = "off"
         run(["replay", "captures/one.jsonl"])
 
-    def states(self) -> tuple[Any, Any]:
+    def states(self) -> tuple[Rows, Rows]:
         """What the dataset holds before, and after where nothing fails."""
         if type(self) not in _STATES:
             import tempfile
@@ -65,7 +65,8 @@ class DatasetCommand:
     def check(self, folder: Path, report: Report) -> None:
         before, after = self.states()
         found = held(folder)
-        assert found in (*self.between(before), after), (found, before, after)
+        for name in {*before, *after, *found}:
+            assert found.get(name) in (before.get(name), after.get(name)), (name, found)
         assert "Traceback" not in report.said, report.said
         if report.code == 0 and report.why in report.said:
             told = [line for line in report.said.splitlines() if report.why in line]
@@ -79,24 +80,21 @@ class DatasetCommand:
         assert again.code == 0, again.said
         assert held(folder) == after, (held(folder), after)
 
-    def between(self, before: Any) -> tuple[Any, ...]:
-        """What it may hold where the command did not come to its end."""
-        return (before,)
-
     def key_of(self, folder: Path) -> str:
         """The name of the file that holds the dataset's key."""
         kept = folder / "home" / "config" / "ctxctl" / "fleet-keys"
         return next((one.name for one in kept.iterdir()), "fleet-keys") if kept.is_dir() else "fleet-keys"
 
 
-def held(folder: Path) -> Any:
-    """The rows of each table of a dataset; each file that counts is there, as its commit has it.
+def held(folder: Path) -> Rows:
+    """The rows of each capture in a dataset; each file that counts is there, as its commit has it.
 
-    None where there is no dataset, or one of no version: neither holds anything.
+    Nothing where there is no dataset, or a capture could not be read.
     """
     report = tried(_Held(), folder, None)
     assert report.code == 0, report.said
-    return json.loads(report.told)
+    found: Rows = json.loads(report.told)
+    return found
 
 
 class _Held:
@@ -118,19 +116,27 @@ class _Held:
         except UnreadableError as error:
             if error.slug != "no-dataset":
                 raise
-            tell(b"null")
+            tell(b"{}")
             return 0
-        rows: dict[str, list[str]] = {}
+        rows: list[tuple[int, str]] = []
+        paths: dict[int, str] = {}
         for path, file in snapshot.files.items():
             data = Path("store", path).read_bytes()
             assert (len(data), sha256(data).hexdigest()) == (file.bytes, file.sha256), path
-            if file.table == "sources" and all(read_file(snapshot, file, ("failed",)).column(0).to_pylist()):
-                continue  # what could not be read, and will be tried again
-            known = set(read_file(snapshot, file).column_names) & {"step", "kind", "name", "tokens"}
-            for row in read_file(snapshot, file, sorted(known)).to_pylist():
-                rows.setdefault(file.table, []).append(json.dumps(row, sort_keys=True, default=str))
-        tell(json.dumps({name: sorted(rows[name]) for name in sorted(rows)} or None).encode())
+            for row in read_file(snapshot, file).to_pylist():
+                if file.table == "sources":
+                    paths[row["source"]] = Path(row["path"]).name if row["failed"] is None else ""
+                told = {name: row[name] for name in _TOLD & row.keys()}
+                rows.append((row["source"], json.dumps([file.table, told], sort_keys=True)))
+        tell(json.dumps({
+            name: sorted(told for source, told in rows if paths[source] == name)
+            for name in sorted({*paths.values()} - {""})
+        }).encode())  # fmt: skip
         return 0
+
+
+_TOLD = {"step", "kind", "name", "tokens", "reported_input"}
+"""Columns that do not differ from folder to folder."""
 
 
 class FleetAdd(DatasetCommand):
