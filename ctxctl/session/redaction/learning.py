@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.replay.item_table import base_id, version_of
@@ -112,7 +112,7 @@ class RedactionLearner:
 
     def __init__(self, text: Callable[[Content], str]) -> None:
         self._text = text
-        self._said: dict[str, list[SaidText]] = {}
+        self._said: dict[str, dict[int, SaidText]] = {}
         """Texts of items that nobody has redacted yet."""
         self._whole: dict[str, list[SaidText]] = {}
         """By redacted item, its texts as long as no redacted version tells which part was secret."""
@@ -151,7 +151,7 @@ class RedactionLearner:
                 if block.redaction_state is not None or self._whole:
                     learnt = self._learn(ref, block.content) or learnt
                 if block.redaction_state is None and self._named(ref, self._said) not in self._said:
-                    self._said[ref] = [SaidText(block.content, event.offset)]
+                    self._said[ref] = {id(block.content): SaidText(block.content, event.offset)}
         return learnt
 
     def _item(self, event: Event, record: Item) -> bool:
@@ -162,13 +162,12 @@ class RedactionLearner:
         if record.content is not None:
             if name in self._stands_for:
                 return self._learn(self._stands_for[name], record.content)
-            said = self._said.setdefault(name, [])
-            if not any(one.content is record.content for one in said):
-                said.append(SaidText(record.content, event.offset))
+            said = self._said.setdefault(name, {})
+            said.setdefault(id(record.content), SaidText(record.content, event.offset))
         return False
 
     @staticmethod
-    def _named(ref: str, known: dict[str, list[SaidText]]) -> str:
+    def _named(ref: str, known: Container[str]) -> str:
         return ref if ref in known else ref.rpartition("@")[0]
 
     def _redact(self, ref: str, offset: int, replacement: str | None) -> bool:
@@ -178,14 +177,14 @@ class RedactionLearner:
         said = self._said.pop(item, None)
         if not said:
             return False
-        self._whole.setdefault(item, []).extend(said)
-        for one in said:
+        self._whole.setdefault(item, []).extend(said.values())
+        for one in said.values():
             text = self._text(one.content)
             self.hidden[one.content.digest] = item
             self._keep(item, one, [text])
         if replacement is not None and replacement != item:
             self._stands_for[replacement] = item
-            for one in self._said.pop(replacement, ()):
+            for one in self._said.pop(replacement, {}).values():
                 self._learn(item, one.content)
         return True
 
