@@ -126,6 +126,8 @@ class LiveSession:
         """Bytes in which no model was found; None once that is settled."""
         self._state: State = "waiting"
         self._rates: deque[tuple[float, int]] = deque()
+        self._rated = 0
+        """The sum of them."""
         self._counted = 0
         self._open_free_at = 0.0
         self._unshown = False
@@ -319,6 +321,7 @@ class LiveSession:
                 self._older.pop(0).close()
         self._inspector = None
         self._rates.clear()
+        self._rated = 0
         self._counted = 0
 
     def _anew(self, inspector: LiveInspector) -> None:
@@ -343,14 +346,18 @@ class LiveSession:
         now, events = time.monotonic(), inspector.events
         if events > self._counted:
             self._rates.append((now, events - self._counted))
+            self._rated += events - self._counted
         self._counted = events
+        self._forget_rates(now)
+
+    def _forget_rates(self, now: float) -> None:
         while self._rates and self._rates[0][0] < now - _RATE:
-            self._rates.popleft()
+            self._rated -= self._rates.popleft()[1]
 
     def _news(self, changed: bool) -> LiveNews:
         inspector = self._inspector
-        since = time.monotonic() - _RATE
-        rate = sum(n for at, n in self._rates if at >= since) / _RATE
+        self._forget_rates(time.monotonic())
+        rate = self._rated / _RATE
         name = str(self._path or self._sessions.name)
         if inspector is None:
             return LiveNews(

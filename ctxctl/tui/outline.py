@@ -84,6 +84,8 @@ class Grouping:
         end, since = len(rows), self._read
         settled = min(end, getattr(rows, "settled", end))
         touched = set(self._untitled)
+        # A title comes by the time that the next turn of the thread has a row, or it never does.
+        nameless = {index for index in touched if self._entries[index].whole}
         for n in range(self._read, end):
             if pause is not None and n % 2048 == 0:
                 pause()
@@ -94,7 +96,11 @@ class Grouping:
                 self._read = n + 1
         for index in touched:
             self._entitle(index, rows)
-        self._untitled = {index for index in touched if self._entries[index].title is None}
+        self._untitled = {
+            index
+            for index in touched
+            if self._entries[index].title is None and not (index in nameless and self._entries[index].whole)
+        }
         if complete:
             for index in self._open.values():
                 self._close(index)
