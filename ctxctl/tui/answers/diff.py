@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -54,13 +54,25 @@ class Texts(NamedTuple):
     """Why a text is not there, or not shown."""
 
 
-def item_texts(sides: FramesOfPair, entry: Entry) -> Texts:
+class _BothHeld(NamedTuple):
+    """What both frames hold, by item: gone through once, however many items are asked for."""
+
+    a: Mapping[str, Placement]
+    b: Mapping[str, Placement]
+    withheld: Collection[str]
+
+    @classmethod
+    def of(cls, sides: FramesOfPair, item: str | None = None) -> _BothHeld:
+        return cls(_current_copies(sides.a, item), _current_copies(sides.b, item), withheld(sides))
+
+
+def item_texts(held: _BothHeld, entry: Entry) -> Texts:
     """What an item says at both ends; of one that left, or came, nothing at the other."""
     item = entry.item
-    if item in withheld(sides):
+    if item in held.withheld:
         return Texts(None, None, "It was redacted: what it said before is not shown.")
-    a = None if entry.status == "added" else _current(sides.a, item)
-    b = None if entry.status == "removed" else _current(sides.b, item)
+    a = None if entry.status == "added" else held.a.get(item)
+    b = None if entry.status == "removed" else held.b.get(item)
     lacking = [name for name, p in (("first", a), ("second", b)) if p is not None and p.content is None]
     note = f"The trace holds no text of it in the {' and in the '.join(lacking)} frame." if lacking else ""
     if a is None and b is None:
@@ -68,10 +80,11 @@ def item_texts(sides: FramesOfPair, entry: Entry) -> Texts:
     return Texts(None if a is None else a.content, None if b is None else b.content, note)
 
 
-def _current(frame: Frame, item: str) -> Placement | None:
-    """The last current copy of an item, else its last one."""
-    copies = [p for p in frame.placements if p.item == item]
-    return next((p for p in reversed(copies) if not p.stale), copies[-1] if copies else None)
+def _current_copies(frame: Frame, item: str | None) -> dict[str, Placement]:
+    """By item, its last current copy, else its last one; of one item alone, or of all."""
+    found = [placement for placement in frame.placements if item is None or placement.item == item]
+    last = {placement.item: placement for placement in found}
+    return last | {placement.item: placement for placement in found if not placement.stale}
 
 
 def text_of(inspector: Inspector, content: Content | None) -> str:
@@ -118,7 +131,7 @@ def item_diff(
     """The text level of one item.  `kept` gives back a sheet made before under the same name."""
     if key.item is None or entry is None:
         return ItemDiff(key, None, "It is in neither frame.")
-    found = item_texts(sides, entry)
+    found = item_texts(_BothHeld.of(sides, entry.item), entry)
     facts = tuple(_facts(entry))
     if found.before is None and found.after is None:
         return _unheld_item(sides, entry, key, found, facts)
@@ -181,6 +194,7 @@ def _facts(entry: Entry) -> Iterator[str]:
 def all_texts(sides: FramesOfPair, diff: FrameDiff, key: TextKey, check: Check) -> ItemDiff:
     """The diffs of all changed items one after the other, each under its name."""
     left = _TOGETHER
+    held, directory = _BothHeld.of(sides), directory_of(sides.two)
 
     def sections() -> Iterable[Section]:
         nonlocal left
@@ -191,9 +205,9 @@ def all_texts(sides: FramesOfPair, diff: FrameDiff, key: TextKey, check: Check) 
                 rest = len(diff.changed) - done
                 yield Section(None, None, [f"and {number(rest)} more changed items: open them one by one"])
                 return
-            found = item_texts(sides, entry)
+            found = item_texts(held, entry)
             left -= sum(content.size for content in (found.before, found.after) if content is not None)
-            yield _section(sides, entry, found, whole=key.whole)
+            yield _section(sides, entry, found, directory, whole=key.whole)
 
     sheet = make(sections(), split=key.split, whole=key.whole)
     if not sheet.lines:
@@ -201,8 +215,10 @@ def all_texts(sides: FramesOfPair, diff: FrameDiff, key: TextKey, check: Check) 
     return ItemDiff(key, sheet, "", _lines_of(sheet, 1), _lines_of(sheet, 0))
 
 
-def _section(sides: FramesOfPair, entry: Entry, found: Texts, *, whole: bool) -> Section:
-    name = told(entry.title, entry.words, entry.item, directory_of(sides.two))
+def _section(
+    sides: FramesOfPair, entry: Entry, found: Texts, directory: str | None, *, whole: bool
+) -> Section:
+    name = told(entry.title, entry.words, entry.item, directory)
     heading = f"{SIGNS[entry.status]} {entry.kind}  {clip(name, 200)}"
     if found.before is None and found.after is None:
         return Section(heading, None, [found.note or "The trace holds no text of it."])
