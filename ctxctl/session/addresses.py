@@ -83,12 +83,13 @@ _SPELLINGS: Final = (escaped, _as_typed)
 
 def _meant(place: str, threads: Sequence[_Key], spelled: Callable[[str], str]) -> Iterator[_Key]:
     """The threads whose name is spelled so; those come first whose session the address names."""
-    sessions = dict.fromkeys(session for session, _ in threads)
-    for session in sessions:
+    sessions: dict[str | None, list[str]] = {}
+    for session, thread in threads:
+        sessions.setdefault(session, []).append(thread)
+    for session, mine in sessions.items():
         if session is None:
             continue
         before = f"{spelled(session)}/"
-        mine = [thread for other, thread in threads if other == session]
         if place == before:
             yield session, default_thread(mine)
         yield from ((session, thread) for thread in mine if place == f"{before}{spelled(thread)}:")
