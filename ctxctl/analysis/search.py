@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -28,6 +28,8 @@ _AFTER: Final = 240
 _HEAD: Final = 120
 _UNKNOWN: Final = 1 << 16
 """Items without a text that are counted one by one."""
+_CAME: Final = frozenset({"added", "updated"})
+"""What is new in a frame: all copies of its version are in what differs, and no frame is walked for it."""
 
 Pause = Callable[[], None]
 """Called every few milliseconds of work; may raise to stop."""
@@ -176,16 +178,24 @@ class SearchedStep:
         self.one = one
         self.step = one.at.step
         self.around = around
-        self._frames: dict[bool, dict[str, Placement]] = {}
+        self._known: dict[tuple[str, bool], dict[str, Placement]] = {}
 
     def _placement(self, change: Change) -> Placement | None:
         """The copy that a change speaks of: of what was removed, the last one of the frame before."""
         gone = change.status == "removed"
-        frame = self._frames.get(gone)
-        if frame is None:
-            placements = self.one.delta.before if gone else self.one.at.placements
-            frame = self._frames[gone] = {p.item: p for p in placements if not p.stale}
-        return frame.get(change.item)
+        delta = self.one.delta
+        if gone or change.status in _CAME:
+            found = self._in("moved", gone, delta.removed if gone else delta.inserted).get(change.item)
+            if found is not None:
+                return found
+        return self._in("frame", gone, delta.before if gone else self.one.at.placements).get(change.item)
+
+    def _in(self, where: str, gone: bool, placements: Sequence[Placement]) -> dict[str, Placement]:
+        """The last copies of a list by item, which is gone through once."""
+        found = self._known.get((where, gone))
+        if found is None:
+            found = self._known[where, gone] = {p.item: p for p in placements if not p.stale}
+        return found
 
     def segment(self, change: Change) -> str | None:
         """The window segment that the item is in, or was; None if it never was in one."""
