@@ -108,6 +108,8 @@ class Comparison:
         self._inspector = inspector
         self._costs = None if book is None else ContextCosts(book, supposed.model)
         self._wanted = wanted
+        self._alike: set[tuple[str | None, str]] = set()
+        """Threads in whose last step both sides sent the same."""
         self._recorded = Engine(recorded, inspector.reporting().add if settle else ignore_problem)
         self._simulated = None if simulated is None else Engine(simulated, ignore_problem)
         self._sums = (SideTally(), SideTally())
@@ -202,7 +204,9 @@ class Comparison:
     def _passed_over(self, one: Step | Turn) -> bool:
         if self._wanted is None or self._wanted(one):
             return False
-        self._ordinal += isinstance(one, Step)
+        if isinstance(one, Step):
+            self._ordinal += 1
+            self._alike.discard((one.session, one.thread))
         return True
 
     def _pair(self, step: Step, other: Step, simulated: Side) -> Pair:
@@ -229,8 +233,17 @@ class Comparison:
         if step.ledger != other.ledger or step.window.uncounted != other.window.uncounted:
             return True
         ours, theirs = self._recorded.frame, self._simulated.frame
-        return len(ours) != len(theirs) or any(
-            a.item != b.item or a.digest != b.digest for a, b in zip(ours, theirs, strict=True)
+        if len(ours) != len(theirs):
+            return True
+        start, end, thread = 0, len(ours), (step.session, step.thread)
+        if thread in self._alike:
+            # What neither frame changed was the same in the step before.
+            deltas = self._recorded.delta(), self._simulated.delta()
+            start, end = min(d.prefix for d in deltas), end - min(d.suffix for d in deltas)
+        self._alike.add(thread)
+        return any(
+            a.item != b.item or a.digest != b.digest
+            for a, b in zip(ours[start:end], theirs[start:end], strict=True)
         )
 
 
