@@ -56,7 +56,7 @@ def session_so_far(inspector: Inspector, address: str, progress: Progress | None
         if (step.session, step.thread) == key:
             number = step.turn if unit == "turn" else number + 1
             course.add(step, number)
-            observed.add(step, at.placements, number)
+            observed.add(step, at.placements, number, one.delta)
         if ordinal == last:
             found = SessionSoFar(observed, course, unit, number, step, list(at.placements))
             if last == len(spans) - 1:

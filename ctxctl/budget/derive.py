@@ -11,6 +11,7 @@ from ctxctl.budget.distribution import measured_spread
 from ctxctl.budget.observe import GroupSizes, Observed, PartGroup, TurnTalk, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
 from ctxctl.errors import UnreadableError
+from ctxctl.session.walked import walked
 from ctxctl.text import visible
 from ctxctl.tokens.model_encodings import resolve_encoding
 
@@ -71,8 +72,11 @@ def _single_conversation(threads: Sequence[Observed], drift: float | None) -> It
 def observed(inspector: Inspector, progress: Progress | None = None) -> list[Observed]:
     """The thread with most steps of each session of a trace, in their order."""
     threads: dict[tuple[str | None, str], Observed] = {}
-    for at in inspector.steps(progress, settle=True):
-        threads.setdefault((at.step.session, at.step.thread), Observed()).add(at.step, at.placements)
+    for one in walked(inspector, progress, settle=True):
+        step = one.at.step
+        threads.setdefault((step.session, step.thread), Observed()).add(
+            step, one.at.placements, delta=one.delta
+        )
     longest: dict[str | None, Observed] = {}
     for (session, _), thread in threads.items():
         if session not in longest or thread.steps > longest[session].steps:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from ctxctl.budget.beside import COLUMN, SentBesideRecord, scaled_arrivals
 from ctxctl.budget.plan import Arrival
+from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 
@@ -86,10 +87,21 @@ class Observed:
         self.first_over: int | None = None
         """The turn of the first of them."""
         self._known: set[str] = set()
+        self._groups: dict[PartGroup, dict[int, int]] = {}
+        """What of the last step is no message, by group and rendering; never changed."""
         self._number: int | None = None
 
-    def add(self, step: Step, placements: Sequence[Placement], turn: int | None = None) -> None:
-        """Take in one step; `turn` is its number where a plan counts something else as turns."""
+    def add(
+        self,
+        step: Step,
+        placements: Sequence[Placement],
+        turn: int | None = None,
+        delta: FrameDelta | None = None,
+    ) -> None:
+        """Take in one step; `turn` is its number where a plan counts something else as turns.
+
+        With `delta`, how the frame differs from that of the step before, only what came is looked at.
+        """
         self.steps += 1
         self.last = step
         self.course.add(step, self.steps)
@@ -107,8 +119,9 @@ class Observed:
         # What a model answered is in the next request: of a turn's first one it belongs to the turn before.
         before = self.turns[-2] if first and len(self.turns) > 1 else now
         begins = first and len(self.turns) == 1
-        now.groups = {}
-        new = list(self._new(now, placements, begins=begins))
+        now.groups = self._groups = self._grouped(placements, delta if self.steps > 1 else None)
+        came = placements if delta is None or self.steps == 1 else delta.inserted
+        new = list(self._new(came, begins=begins))
         arrived = sum(tokens for _, tokens in new)
         total = self.sent.grown(step, arrived)
         if not arrived and not begins:
@@ -126,17 +139,12 @@ class Observed:
         if calls := sum(what == "call" for what, _ in new):
             before.parallel.append(calls)
 
-    def _new(
-        self, turn: _Turn, placements: Sequence[Placement], *, begins: bool
-    ) -> Iterator[tuple[str, int]]:
-        """What is said for the first time, with its tokens; all else goes to the turn's groups."""
-        newest = next((p.item for p in reversed(placements) if p.kind == "user_message"), None)
-        for placement in placements:
-            what = _TALK.get(placement.kind) if rank_of(placement.segment) == 2 else None
-            if what is None:
-                self._grouped(turn, placement)
-                continue
-            if placement.item in self._known:
+    def _new(self, came: Sequence[Placement], *, begins: bool) -> Iterator[tuple[str, int]]:
+        """What is said for the first time, with its tokens."""
+        newest = next((p.item for p in reversed(came) if p.kind == "user_message"), None) if begins else None
+        for placement in came:
+            what = _said(placement)
+            if what is None or placement.item in self._known:
                 continue
             self._known.add(placement.item)
             self.uncounted += placement.method == "uncounted"
@@ -145,13 +153,25 @@ class Observed:
             else:
                 yield what, placement.tokens
 
-    def _grouped(self, turn: _Turn, placement: Placement) -> None:
-        if placement.kind in STANDS_FOR_OLDER:
-            return
-        segment = ("tools", "system", "context")[rank_of(placement.segment)]
-        source = placement.source if segment != "system" else None
-        group = PartGroup(segment, placement.kind, source)
-        turn.groups.setdefault(group, {})[placement.key] = placement.tokens
+    def _grouped(
+        self, placements: Sequence[Placement], delta: FrameDelta | None
+    ) -> dict[PartGroup, dict[int, int]]:
+        """What is no message; the whole frame is gone through only where some of it came, left or moved."""
+        if delta is not None and not delta.reordered and all(map(_said, delta.inserted + delta.removed)):
+            return self._groups
+        groups: dict[PartGroup, dict[int, int]] = {}
+        for placement in placements:
+            if _said(placement) is None and placement.kind not in STANDS_FOR_OLDER:
+                segment = ("tools", "system", "context")[rank_of(placement.segment)]
+                source = placement.source if segment != "system" else None
+                group = PartGroup(segment, placement.kind, source)
+                groups.setdefault(group, {})[placement.key] = placement.tokens
+        return groups
+
+
+def _said(placement: Placement) -> str | None:
+    """Which message a placement is; None for what is none."""
+    return _TALK.get(placement.kind) if rank_of(placement.segment) == 2 else None
 
 
 def talk_of(threads: Iterable[Observed]) -> list[TurnTalk]:

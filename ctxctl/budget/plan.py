@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -254,13 +255,13 @@ def parse(text: str, name: str) -> Plan:
 
 
 def _checked(plan: Plan, name: str) -> None:
-    names = [part.name for part in plan.part]
+    names = Counter(part.name for part in plan.part)
     for part in plan.part:
         given = [name for name in SORTS if getattr(part, name) is not None]
         if len(given) != 1:
             has = " and ".join(given) or "none"
             raise _bad(name, f"part {part.name!r} needs one of {', '.join(SORTS)}; it has {has}")
-        if names.count(part.name) > 1:
+        if names[part.name] > 1:
             raise _bad(name, f"two parts are called {part.name!r}")
         if part.items is not None and part.tokens is None:
             raise _bad(name, f"part {part.name!r}: items needs tokens, the size of each")
