@@ -89,6 +89,9 @@ class Observed:
         self._known: set[str] = set()
         self._groups: dict[PartGroup, dict[int, int]] = {}
         """What of the last step is no message, by group and rendering; never changed."""
+        self._frame: Sequence[Placement] = []
+        self._copies: Counter[tuple[PartGroup, int]] = Counter()
+        """How often each stands in the frame."""
         self._number: int | None = None
 
     def add(
@@ -119,8 +122,11 @@ class Observed:
         # What a model answered is in the next request: of a turn's first one it belongs to the turn before.
         before = self.turns[-2] if first and len(self.turns) > 1 else now
         begins = first and len(self.turns) == 1
-        now.groups = self._groups = self._grouped(placements, delta if self.steps > 1 else None)
-        came = placements if delta is None or self.steps == 1 else delta.inserted
+        if delta is not None and not (delta.before is self._frame or delta.before == self._frame):
+            delta = None  # the frame before was weighed anew: another encoding
+        self._frame = placements
+        now.groups = self._groups = self._grouped(placements, delta)
+        came = placements if delta is None else delta.inserted
         new = list(self._new(came, begins=begins))
         arrived = sum(tokens for _, tokens in new)
         total = self.sent.grown(step, arrived)
@@ -156,17 +162,41 @@ class Observed:
     def _grouped(
         self, placements: Sequence[Placement], delta: FrameDelta | None
     ) -> dict[PartGroup, dict[int, int]]:
-        """What is no message; the whole frame is gone through only where some of it came, left or moved."""
-        if delta is not None and not delta.reordered and all(map(_said, delta.inserted + delta.removed)):
-            return self._groups
-        groups: dict[PartGroup, dict[int, int]] = {}
-        for placement in placements:
-            if _said(placement) is None and placement.kind not in STANDS_FOR_OLDER:
-                segment = ("tools", "system", "context")[rank_of(placement.segment)]
-                source = placement.source if segment != "system" else None
-                group = PartGroup(segment, placement.kind, source)
-                groups.setdefault(group, {})[placement.key] = placement.tokens
+        """What is no message; only the groups of which some came or left are made anew."""
+        if delta is None:
+            self._copies.clear()
+        groups = {} if delta is None else dict(self._groups)
+        mine: set[PartGroup] = set()
+        for placement in delta.removed if delta is not None else ():
+            if (group := _group_of(placement)) is not None:
+                held = _own(groups, group, mine)
+                self._copies[group, placement.key] -= 1
+                if not self._copies[group, placement.key]:
+                    del self._copies[group, placement.key], held[placement.key]
+        for placement in delta.inserted if delta is not None else placements:
+            if (group := _group_of(placement)) is not None:
+                self._copies[group, placement.key] += 1
+                _own(groups, group, mine)[placement.key] = placement.tokens
+        for group in mine:
+            if not groups[group]:
+                del groups[group]
         return groups
+
+
+def _own(groups: dict[PartGroup, dict[int, int]], group: PartGroup, mine: set[PartGroup]) -> dict[int, int]:
+    """A group that may be changed: a copy of what an earlier turn has."""
+    if group not in mine:
+        mine.add(group)
+        groups[group] = dict(groups.get(group, {}))
+    return groups[group]
+
+
+def _group_of(placement: Placement) -> PartGroup | None:
+    """The group of what is no message, and stands for none."""
+    if _said(placement) is not None or placement.kind in STANDS_FOR_OLDER:
+        return None
+    segment = ("tools", "system", "context")[rank_of(placement.segment)]
+    return PartGroup(segment, placement.kind, placement.source if segment != "system" else None)
 
 
 def _said(placement: Placement) -> str | None:
