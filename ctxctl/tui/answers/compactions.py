@@ -83,13 +83,15 @@ def page_lines(known: Known, ordinals: range) -> Iterator[Line]:
     if not known.found:
         yield Line("no compaction is recorded in this trace", "!")
         return
-    here = [one for one in known.found if known.ordinals.get(_step_of(one)) in ordinals]
+    here: list[Compaction] = []
+    others: list[Compaction] = []
+    for one in known.found:
+        (here if known.ordinals.get(_step_of(one)) in ordinals else others).append(one)
     for one in here or known.found:
         yield from _told(known, one)
         yield Line("")
     yield Line(NOTE)
-    others = [one for one in known.found if here and one not in here]
-    if others:
+    if here and others:
         yield Line("")
         yield Line("other compactions of this trace", "@")
         yield from (_heading(known, one, " ") for one in others)
