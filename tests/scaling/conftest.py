@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +18,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def ask(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[list[str], str, int], dict[str, Any]]]:
-    """Run a command on a dimension of a size, under counters."""
+) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Run a command on a dimension of a size, under counters; others `before` it without."""
     # Kept from run to run: compiling with counters takes longer than all else of the start.
     keeper = getattr(pytestconfig, "cache", None)
     compiled = keeper.mkdir("counted") if keeper is not None else tmp_path_factory.mktemp("counted")
@@ -35,10 +35,10 @@ def ask(
     assert worker.stdin is not None
     assert worker.stdout is not None
 
-    def asked(command: list[str], dimension: str, n: int) -> dict[str, Any]:
+    def asked(command: list[str], dimension: str, n: int, before: Sequence[list[str]] = ()) -> dict[str, Any]:
         assert worker.stdin is not None
         assert worker.stdout is not None
-        request = {"command": command, "dimension": dimension, "n": n}
+        request = {"command": command, "dimension": dimension, "n": n, "before": before}
         print(json.dumps(request), file=worker.stdin, flush=True)
         answer: dict[str, Any] = json.loads(worker.stdout.readline())
         return answer

@@ -57,6 +57,9 @@ _WALKING: Final = frozenset(
     }
 )  # fmt: skip
 """Methods that walk their object, their argument, or both."""
+_SMALLER: Final = frozenset({"isdisjoint", "intersection"})
+"""Methods of a set that walk the smaller one of two."""
+_SETS: Final = (set, frozenset)
 _SEEKING: Final = frozenset({"index", "find"})
 """Methods that go from the place that they are given to where they find it."""
 _SHIFTING: Final = frozenset({"pop", "insert"})
@@ -119,6 +122,8 @@ def method(place: tuple[str, int], name: str, holder: Any, *given: Any, **named:
     if name in _SHIFTING:
         if kind is list and given and type(given[0]) is int:
             _add(place, len(holder[given[0] :]) // _COPIED)
+    elif name in _SMALLER and isinstance(holder, _SETS) and given and isinstance(given[0], _SETS):
+        _add(place, min(len(holder), len(given[0])))
     elif name in ("extend", "copy"):
         _add(place, sum(map(copied, given or (holder,))))
     elif name in ("update", "writelines", "join"):

@@ -990,3 +990,46 @@ DIMENSIONS: Final[Mapping[str, Callable[[int], Lines]]] = {
     )
 }
 """By name."""
+
+
+def many_captures(n: int) -> Iterator[tuple[str, Lines]]:
+    """`n` traces of one session each, of three steps, half of them in another month."""
+    for i in range(n):
+        lines = _session(f"s{i}")
+        yield f"trace{i}.jsonl", (line.replace(b"-03-04T", b"-04-04T") for line in lines) if i % 2 else lines
+
+
+def _session(name: str) -> Lines:
+    log = Log(name)
+    yield from _prompt(log, **at(1))
+    yield log.item("answer", f"The answer of {name}.", "assistant_message", **at(1))
+    for step in range(1, 4):
+        yield log.whole(f"a{step}", ["system", "prompt", "answer"][:step], **at(step))
+        yield log.sent(f"a{step}", **at(step))
+        yield log.usage(20 * step, 0, **at(step))
+
+
+def plan_of_turns(n: int) -> Iterator[tuple[str, Lines]]:
+    """The plan of a conversation of `n` turns, in a window that is full after a few."""
+    yield "plan.toml", _planned(n, 2)
+
+
+def plan_of_parts(n: int) -> Iterator[tuple[str, Lines]]:
+    """A plan of `n` parts."""
+    yield "plan.toml", _planned(3, n)
+
+
+def _planned(turns: int, parts: int) -> Lines:
+    yield b'version = 1\npolicy = "fifo"\nruns = 4\n[model]\nname = "gpt-5"\nwindow = %d' % (500 + 20 * parts)
+    yield b"[conversation]\nturns = %d\nuser = { p50 = 20, p95 = 60 }\nanswer = 30" % turns
+    yield b"calls = 1\nresult = 40"
+    for i in range(parts):
+        yield b'[[part]]\nname = "part %d"\nsegment = "system"\ntext = "part %d of it"' % (i, i)
+
+
+FOLDERS: Final[Mapping[str, Callable[[int], Iterator[tuple[str, Lines]]]]] = {
+    "many_captures": many_captures,
+    "plan_of_turns": plan_of_turns,
+    "plan_of_parts": plan_of_parts,
+}
+"""Folders and other files that are large in one dimension, by name: names of files, and their lines."""

@@ -43,7 +43,8 @@ def test_what_is_always_asked_of_a_hostile_file_is_linear(ask: Ask, name: str) -
 @pytest.mark.skipif(not os.environ.get("CTXCTL_SCALING"), reason="minutes of work: make scaling")
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_command_on_a_hostile_file_is_linear(ask: Ask, name: str) -> None:
-    commands = OF_A_TRACE if BY_NAME[name].is_trace else COMMANDS
+    # A capture that is followed is imported again where what came changes how it is read, as time allows.
+    commands = OF_A_TRACE if BY_NAME[name].is_trace else [one for one in COMMANDS if one != "ui-watch"]
     assert {command: found for command in commands if (found := _faults(ask, command, name))} == {}
 
 

@@ -13,7 +13,11 @@ from typing import Any, Final
 
 import pytest
 
+from ctxctl.cli.commands import COMMANDS as REGISTERED
+from ctxctl.cli.commands import named_words
+from ctxctl.tui.answers import ANSWERS
 from tests.scaling.native_inputs import DIMENSIONS
+from tests.scaling.views import ASKED, VIEWS
 
 N: Final = 12
 _FASTER: Final = 2.7
@@ -54,8 +58,58 @@ COMMANDS: Final = {
         f"export-{name}": ["export", "IN", "--format", name, "-o", "OUT"]
         for name in ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
     },
+    # Ends once nothing has been written for so long, which leaves it time for all that there is.
+    "watch": ["watch", "IN", "--plain", "--idle", "0.2"],
+    "watch-json": ["watch", "IN", "--json", "--idle", "0.2"],
+    "record": ["record", "--stdin", "-o", "OUT"],
+    "budget-from": ["budget", "OUT", "--init", "--from", "IN"],
+    **{f"ui-{name}": ["UI", name] for name in VIEWS},
 }
-"""By name, what is run: IN a trace, DIR its directory, OUT a new file, ITEM an item that is told of often."""
+"""By name, what is run: IN a trace, DIR its directory, OUT a new file, ITEM an item that is told of often;
+what begins with UI is a view of the UI (`views`)."""
+
+_ADD: Final = ["fleet", "add", "DIR", "--dataset", "DATASET", "--jobs", "1"]
+ELSEWHERE: Final[dict[str, tuple[str, list[list[str]]]]] = {
+    "budget-turns": ("plan_of_turns", [["budget", "IN"]]),
+    "budget-parts": ("plan_of_parts", [["budget", "IN"]]),
+    "budget-check": ("plan_of_turns", [["budget", "IN", "--check"]]),
+    # Of each request all that stands in its window is looked at.
+    "learn": ("turns", [["learn", "IN", "--client", "codex", "--version", "1"]]),
+    "ls-many": ("many_captures", [["ls", "DIR"]]),
+    "ls-many-again": ("many_captures", [["ls", "DIR"], ["ls", "DIR", "--json"]]),
+    "lint-many": ("many_captures", [["lint", "DIR"]]),
+    "check-many": ("many_captures", [["check", "DIR", "--max", "1000"]]),
+    "cost-many": ("many_captures", [["cost", "DIR"]]),
+    "calibrate-many": ("many_captures", [["calibrate", "DIR"]]),
+    "cache": ("many_captures", [["lint", "DIR"], ["cache"]]),
+    "cache-prune": ("many_captures", [["lint", "DIR"], ["cache", "prune", "--max", "0"]]),
+    "fleet add": ("many_captures", [_ADD]),
+    "fleet add again": ("many_captures", [_ADD, _ADD]),
+    **{
+        f"fleet {name}": ("many_captures", [_ADD, ["fleet", *name.split(), *more, "--dataset", "DATASET"]])
+        for name, more in {
+            "": [],
+            "status": [],
+            "files": ["steps"],
+            "compact": [],
+            "vacuum": ["--grace", "0s"],
+            "forget": ["--before", "2026-03-20"],
+            "ask": ["overview"],
+            "diff": ["2026-03", "2026-04"],
+            "check": ["RULES"],
+            "report": [],
+        }.items()
+    },
+}
+"""What is not asked of one trace: by name, what there is n of, and the commands, of which the last counts.
+DATASET is a folder for one, RULES a file of rules."""
+
+EXEMPT: Final = {
+    "formats": "a list of what is built in",
+    "policies": "a list of what is built in",
+    "models": "a table that is built in",
+}
+"""Commands whose work depends on no input, and why."""
 
 OF_A_TRACE: Final = tuple(name for name in COMMANDS if name != "import")
 """What can be asked of a native trace; importers have tests of their own (`tests.formats.test_growth`)."""
@@ -64,8 +118,8 @@ _NOTHING: Final = ("first frame of its thread", "was in no frame", "is not worke
 
 Work = dict[str, int]
 Answer = dict[str, Any]
-Ask = Callable[[list[str], str, int], Answer]
-"""Runs a command on a dimension of a size, under counters (`conftest`)."""
+Ask = Callable[..., Answer]
+"""Runs a command on a dimension of a size, under counters, and others before it (`conftest`)."""
 
 
 def refusals(answers: list[Answer]) -> list[str]:
@@ -117,6 +171,27 @@ def test_a_replay_grows_as_its_trace_does(ask: Ask, dimension: str) -> None:
 @pytest.mark.parametrize("command", [name for name in OF_A_TRACE if name != "steps"])
 def test_a_command_grows_as_a_growing_window_does(ask: Ask, command: str) -> None:
     assert _faults(ask, command, "growing_window") == []
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_command_grows_as_its_folder_or_its_plan_does(ask: Ask, name: str) -> None:
+    dimension, (*before, command) = ELSEWHERE[name]
+    answers = [ask(command, dimension, N * times, before) for times in (1, 2, 4, 8)]
+    assert refusals(answers) == []
+    assert growing([answer["work"] for answer in answers], N) == []
+
+
+def test_every_command_is_counted_or_exempt() -> None:
+    from ctxctl.cli.app import whole
+
+    registered = {name for name in REGISTERED if not whole(name).hidden}
+    run = [*COMMANDS.values(), *(commands[-1] for _, commands in ELSEWHERE.values())]
+    counted = {" ".join(command[: named_words(command)]) for command in run if command[0] != "UI"}
+    assert registered - counted == set(EXEMPT)
+
+
+def test_every_request_of_the_ui_is_counted() -> None:
+    assert set(ASKED) == set(ANSWERS)
 
 
 @pytest.mark.slow

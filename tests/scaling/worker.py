@@ -22,19 +22,19 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from tests.scaling import counting
 from tests.scaling.hostile_files import BY_NAME
-from tests.scaling.native_inputs import DIMENSIONS
+from tests.scaling.native_inputs import DIMENSIONS, FOLDERS
 
 ROOMS: Final = (
-    "analysis", "budget", "cli", "config", "engine", "fleet", "importers", "ingest", "item_names", "kinds",
-    "lint", "listdiff", "model", "plugins", "policies", "providers", "report", "session", "text", "tokens",
-    "trace", "wording",
+    "analysis", "budget", "cli", "config", "dataset", "engine", "fleet", "importers", "ingest", "item_names",
+    "kinds", "lint", "listdiff", "model", "plugins", "policies", "prompt_words", "providers", "record",
+    "report", "session", "text", "tokens", "trace", "tui", "wording",
 )  # fmt: skip
 _BOUNDS: Final = {
     ("ctxctl.engine.replay.cursor", "_CELLS"): 1000,
@@ -52,12 +52,27 @@ _BOUNDS: Final = {
     ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,
+    ("ctxctl.budget.estimate", "MOST_WORK"): 2000,
+    ("ctxctl.tui.loader", "_LOOK"): 0,
+    # What a step that is being written costs to show is bounded by a share of the time: here, by none.
+    ("ctxctl.session.live", "_CHEAP"): 0,
+    ("ctxctl.session.live", "_OPEN_SHARE"): 1e-9,
 }
 _ITEM: Final = re.compile(rb'"data":\{[^{}]*?"item_id":"([^"]+)"')
 _REFS: Final = re.compile(rb'"(?:item_refs|selected_item_refs)":\[([^\]]*)\]')
 _NAME: Final = re.compile(rb'"([^"@]+)(?:@[^"]*)?"')
+_RULES: Final = """
+[[rule]]
+name = "requests"
+measure = "requests-per-turn"
+at-most = 1000
+days = 0
+"""
+"""What `fleet check` is asked."""
 _CPU: Final = 60
 """Seconds that a run may take."""
+
+Words = list[str]
 
 WARMING: Final = (
     ["replay", "IN"],
@@ -85,12 +100,14 @@ def main() -> None:
         setattr(sys.modules[name], bound, value)
     with tempfile.TemporaryDirectory() as folder:
         for command in WARMING:
-            _run(command, "turns", 3, Path(folder))
+            _run([command], "turns", 3, Path(folder))
     gc.collect()
     gc.freeze()
     for line in sys.stdin:
         asked = json.loads(line)
-        answer = _forked(partial(_work, asked["command"], asked["dimension"], asked["n"]))
+        answer = _forked(
+            partial(_work, asked["command"], asked["dimension"], asked["n"], asked.get("before", ()))
+        )
         print(json.dumps(answer), file=answers, flush=True)
 
 
@@ -114,47 +131,91 @@ def _forked(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return json.loads(said) if said else {"code": -1, "error": "the run did not end", "work": {}}
 
 
-def _work(command: list[str], dimension: str, n: int) -> dict[str, Any]:
+def _work(command: Words, dimension: str, n: int, before: Sequence[Words]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        code, error = _run(command, dimension, n, Path(folder))
+        code, error = _run([*before, command], dimension, n, Path(folder))
         written = sum(
             (Path(folder) / name).stat().st_size
             for name in ("stdout", "out")
-            if (Path(folder) / name).exists()
+            if (Path(folder) / name).is_file()
         )
     work = {f"{name}:{line}": count for (name, line), count in counting.COUNTS.items()}
     work["bytes written"] = written // 64
     return {"code": code, "error": error, "work": work}
 
 
-def _run(command: list[str], dimension: str, n: int, folder: Path) -> tuple[int, str]:
-    """Run a command on a new file of a dimension; its exit code, and the end of what it said on stderr."""
-    from ctxctl.cli.main import run
-
-    hostile = BY_NAME.get(dimension)
-    trace = folder / "in" / f"trace{hostile.ending if hostile is not None else '.jsonl'}"
-    trace.parent.mkdir(exist_ok=True)
-    if hostile is not None:
+def _written(dimension: str, n: int, folder: Path) -> tuple[Path, str]:
+    """Write the input of a dimension; its (first) file, and the item that commands are asked for."""
+    folder.mkdir(exist_ok=True)
+    if (hostile := BY_NAME.get(dimension)) is not None:
+        trace = folder / f"trace{hostile.ending}"
         trace.write_bytes(hostile.make(n))
-    else:
-        trace.write_bytes(b"".join(line + b"\n" for line in DIMENSIONS[dimension](n)))
+        return trace, hostile.item
+    if dimension in FOLDERS:
+        paths = []
+        for name, lines in FOLDERS[dimension](n):
+            paths.append(folder / name)
+            paths[-1].write_bytes(b"".join(line + b"\n" for line in lines))
+        return paths[0], "prompt"
+    trace = folder / "trace.jsonl"
+    trace.write_bytes(b"".join(line + b"\n" for line in DIMENSIONS[dimension](n)))
+    return trace, _told_most(trace)
+
+
+def _run(commands: Sequence[Words], dimension: str, n: int, folder: Path) -> tuple[int, str]:
+    """Run commands on a new input of a dimension, of which the last one is counted; its exit code, and the
+    end of what it said on stderr.
+
+    The first word `UI` makes it one of `views`.  Standard input is the input's file.
+    """
+    trace, item = _written(dimension, n, folder / "in")
     os.environ["CTXCTL_CACHE_DIR"] = str(folder / "cache")
-    item = hostile.item if hostile is not None else _told_most(trace)
-    names = {"IN": str(trace), "OUT": str(folder / "out"), "DIR": str(trace.parent)}
-    kept = [os.dup(stream) for stream in (1, 2)]
-    for stream, name in ((1, "stdout"), (2, "stderr")):
-        to = os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
-        os.dup2(to, stream)
-        os.close(to)
-    counting.COUNTS.clear()
+    os.environ["CTXCTL_DATA_DIR"] = str(folder / "data")
+    (folder / "rules.toml").write_text(_RULES)
+    names = {
+        "IN": str(trace), "OUT": str(folder / "out"), "DIR": str(trace.parent),
+        "DATASET": str(folder / "dataset"), "RULES": str(folder / "rules.toml"),
+    }  # fmt: skip
+    kept = [os.dup(stream) for stream in (0, 1, 2)]
+    code = 0
     try:
-        code = run([names.get(word, word.replace("ITEM", item)) for word in command])
-        sys.stdout.flush()
+        for command in commands:
+            _redirected(trace, folder)
+            counting.COUNTS.clear()
+            code = _called([names.get(word, word.replace("ITEM", item)) for word in command], trace, item)
+            sys.stdout.flush()
     finally:
-        for stream, was in zip((1, 2), kept, strict=True):
+        for stream, was in enumerate(kept):
             os.dup2(was, stream)
             os.close(was)
     return int(code), (folder / "stderr").read_text(errors="replace")[-300:]
+
+
+def _redirected(trace: Path, folder: Path) -> None:
+    """Have the standard streams be files."""
+    new = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
+    for stream, (path, how) in enumerate(
+        [(trace, os.O_RDONLY), (folder / "stdout", new), (folder / "stderr", new)]
+    ):
+        to = os.open(path, how)
+        os.dup2(to, stream)
+        os.close(to)
+
+
+def _called(command: Words, trace: Path, item: str) -> int:
+    from ctxctl.cli.main import run
+    from ctxctl.errors import CtxctlError
+
+    if command[0] != "UI":
+        return int(run(command))
+    from tests.scaling import views  # brings ctxctl with it, which is imported with counters by then
+
+    try:
+        views.VIEWS[command[1]](trace, item)
+    except CtxctlError as error:
+        print(error, file=sys.stderr, flush=True)
+        return int(error.exit_code)
+    return 0
 
 
 def _told_most(trace: Path) -> str:
