@@ -74,8 +74,9 @@ quick: $(DEV) ## run what your change needs, within a minute; ROOM=engine: the t
 	@tests='$(TESTS_OF_ROOM)'; test -n "$$tests" || tests=$$($(BIN)/python -m tests.touched) || exit; \
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m 'not slow' $$tests $(ARGS)
 
-scaling: $(DEV) ## count the work of every command in every dimension of a trace (make test has a part of it)
-	@CTXCTL_SCALING=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --timeout=1800 tests/scaling $(ARGS)
+scaling: $(DEV) ## count the work of every command and importer in every dimension of their input (make test has a part of it)
+	@CTXCTL_SCALING=1 CTXCTL_GROWTH=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --timeout=1800 \
+		tests/scaling tests/formats/test_growth.py $(ARGS)
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
