@@ -278,7 +278,7 @@ SHAPES: dict[str, Callable[[str], str]] = {
     "UTF-16 in JSON": lambda s: json.dumps({"a": f"says {s}".encode("utf-16-be").decode("latin-1")}),
     "quoted-printable": lambda s: quopri.encodestring(f"{'words ' * 9}says {s} and more".encode()).decode(),
     "quoted-printable in JSON": lambda s: json.dumps({"a": quopri.encodestring(f"{'words ' * 9}says {s} and more".encode()).decode()}),
-    "percent before the same, in JSON": lambda s: json.dumps({"q": f"a={quote(s, safe='')}&b=1", "said": [s]}),
+    "percent before the same, in JSON": lambda s: json.dumps({"q": f"a={quote(s, safe='')}&b=1", "said": [s]}, separators=(",", ":")),
     "JPEG EXIF": lambda s: f"data:image/jpeg;base64,{_b64(jpeg(s))}",
 }  # fmt: skip
 

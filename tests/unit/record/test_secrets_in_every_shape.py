@@ -631,7 +631,8 @@ def test_what_stands_before_a_stub_in_one_match_is_replaced_too() -> None:
     """A rule that reaches over quotation marks as far as a stub does not give up what stands before it."""
     redactor, chance = SecretRedactor(b"k" * 32), random.Random(3)
     first, second = (planted("cookie", chance) for _ in range(2))
-    body = json.dumps({"q": f"a={quote(first.text, safe='')}&b=1", "said": [second.text, second.text]})
+    held = {"q": f"a={quote(first.text, safe='')}&b=1", "said": [second.text, second.text]}
+    body = json.dumps(held, separators=(",", ":"))
     cleaned = redactor.text(body, FoundSecrets())
     assert leaked(cleaned, grams([first.secret, second.secret])) == []
     assert redactor.text(cleaned, FoundSecrets()) == cleaned
@@ -646,3 +647,18 @@ def test_a_soft_line_break_is_read_in_json_as_well(levels: int) -> None:
         text, settings = json.dumps({"a": text}), json.dumps({"a": settings})
     assert leaked(redactor.text(text, FoundSecrets()), grams([key])) == []
     assert redactor.text(settings, FoundSecrets()) == settings
+
+
+def test_of_a_call_as_it_is_shown_nothing_is_left() -> None:
+    """A call with the text in its arguments, as JSON, and beside it as it is: what a dataset keeps of it."""
+    redactor, known, chance = SecretRedactor(b"k" * 32), heads(), random.Random(9)
+    missed = []
+    for shape, shaped_as in SHAPES.items():
+        for kind in KINDS:
+            one = planted(kind, chance)
+            name = one.text if one.bare else "n"
+            call = {"command": shaped_as(one.text), "path": f"/home/{name}/{name}.env", "env": [one.text]}
+            cleaned = redactor.text(f"{name} {json.dumps(call)}", FoundSecrets())
+            if leaked(cleaned, grams([one.secret]) - known):
+                missed.append((kind, shape))
+    assert missed == []
