@@ -17,7 +17,7 @@ from ctxctl.dataset.key_file import keep_key, key_of
 from ctxctl.dataset.keys import KeyedDigests
 from ctxctl.dataset.known import KnownSources
 from ctxctl.dataset.log import commit, fold, live, read_commit
-from ctxctl.errors import CtxctlError
+from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.ingest.folder import Folder
 from ctxctl.trace import inputs
 from tests.unit.dataset.fleet_kit import (
@@ -130,6 +130,20 @@ def test_a_file_that_was_written_a_moment_ago_is_read_again(
     added(tmp_path / "d", tmp_path / "logs")
     _, plan = run(opened(tmp_path / "d"), [tmp_path / "logs"])
     assert (plan.captures, plan.unchanged) == (2, 0)
+
+
+def test_a_capture_that_cannot_be_read_for_now_keeps_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise UnreadableError("read-failed", "cannot read it: Input/output error")
+
+    path = os.fsencode(FIXTURES / "claude_code" / "compaction.jsonl")
+    monkeypatch.setattr("ctxctl.dataset.batch.read_rows", fails)
+    known = batch(Batch([Capture(path, "claude-code", 5, known=True)], words()))
+    assert (known.files, [one.kept for one in known.unread]) == ([], [True])
+    new = batch(Batch([Capture(path, "claude-code", 5)], words()))
+    assert ([file.table for file, _ in new.files], [one.kept for one in new.unread]) == (["sources"], [False])
 
 
 def test_a_capture_that_cannot_be_read_is_a_row_that_says_why(logs: Path, tmp_path: Path) -> None:

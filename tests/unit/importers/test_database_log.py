@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from ctxctl.errors import UnreadableError
 from ctxctl.importers import registry
 from ctxctl.ingest import database
 from ctxctl.trace.source import open_source
@@ -61,6 +64,18 @@ def test_rows_in_the_log_are_read_and_the_files_stay_as_they_are(in_use: Path) -
 def test_a_log_that_is_none_is_passed_over(in_use: Path) -> None:
     Path(f"{in_use}-wal").write_bytes(b"no log at all" * 100)
     assert rows_of(in_use) == ["in the file"]
+
+
+def test_a_log_that_the_system_does_not_read_is_told_with_its_name(
+    in_use: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_path: Path) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "read_bytes", fails)
+    with pytest.raises(UnreadableError) as caught:
+        rows_of(in_use)
+    assert caught.value.message == "cannot read copy.db-wal: Input/output error"
 
 
 def test_names_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
