@@ -25,6 +25,7 @@ from ctxctl.tui.screens.assembled.requests import AssembledRequest
 from ctxctl.tui.screens.diff.requests import ComparisonRequest, TextRequest
 from ctxctl.tui.screens.diff.values import FrameName, Pair, TextKey
 from ctxctl.tui.screens.overview import lines as overview
+from ctxctl.tui.screens.overview.chart import chart, chart_room
 from ctxctl.tui.screens.pointers.requests import (
     BlameRequest,
     CompactionsRequest,
@@ -126,8 +127,8 @@ def _walk(trace: Path, item: str) -> None:
             now = state.next_turn(now, 1)
         view = overview.opened(now)
         overview.total_lines(now, view, _WIDTH)
-        axis = overview.axis_of(view, now.list.turns, overview.chart_room(_WIDTH))
-        overview.chart(axis, _WIDTH, 12)
+        axis = overview.axis_of(view, now.list.turns, chart_room(_WIDTH))
+        chart(axis, _WIDTH, 12)
         for _ in now.list.turns.entries:
             view = overview.to_turn(view, 1)
             overview.turn_in_front(now, view, _WIDTH, 40)

@@ -72,6 +72,11 @@ class AnnotationState:
         twin._instead = dict(self._instead)
         return twin
 
+    def weight(self) -> int:
+        """About how much a copy holds, in units of 32 bytes."""
+        named = len(self._digests) + len(self._upto) + len(self._instead) + len(self._lacking)
+        return 4 * len(self._raw) + 3 * named
+
     def opens(self) -> None:
         """A new step begins."""
         self.ids = Ids()

@@ -202,6 +202,7 @@ class ThreadState(ThreadData):
         frame = len(self.frame.placements) // 4 + 6 * len(self.frame.held) + 3 * len(self.frame.stale_copies)
         ever = 2 * (len(self.placed) + len(self.scores) + len(self.index or ()))
         ever += self.fitting.weight() if self.fitting is not None else 0
+        ever += self.annotations.weight()
         return frame + ever + (len(self.book.live) + self.windows.kept) // 4
 
     def recorded(self) -> list[Placement]:

@@ -51,6 +51,7 @@ _TEXTS: Final = frozenset({"content", "text", "before", "after", "separator", "o
 """Fields that are, or stand in, the text of a content.  In a record they are left: they are masked when the
 content is read, so that its tokens stay what they were."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
+_Kept = TypeVar("_Kept")
 
 
 class RedactionFilter:
@@ -75,7 +76,7 @@ class RedactionFilter:
         """Digests of texts in which nothing is masked."""
         self._held = 0
         self._names: dict[str, str] = {}
-        self._records: dict[int, tuple[msgspec.Struct, msgspec.Struct]] = {}
+        self._records: dict[int, tuple[Any, Any]] = {}
         if not self._live:
             self._learn()
         trace.redactor = self
@@ -232,8 +233,16 @@ class RedactionFilter:
             made = [self._value(one, key, depth + 1) for one in value]
             return made if isinstance(value, list) else tuple(made)
         if isinstance(value, frozenset):
-            return frozenset(self._value(one, "id", depth + 1) for one in value)
+            return self._ids(value, depth)
         return self.struct(value) if isinstance(value, msgspec.Struct) else value
+
+    def _ids(self, value: frozenset[Any], depth: int) -> frozenset[Any]:
+        """A set of ids, masked; step after step has the same one."""
+        known = self._records.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]  # type: ignore[no-any-return]
+        made = frozenset(self._value(one, "id", depth + 1) for one in value)
+        return self._kept(value, value if made == value else made)
 
     def _string(self, value: str, key: str) -> str:
         if (key in _WORDS and _WORD.fullmatch(value)) or (key == "time" and _TIME.fullmatch(value)):
@@ -249,7 +258,7 @@ class RedactionFilter:
         """A record with its texts masked; the same object where there is nothing to mask in it."""
         known = self._records.get(id(record))
         if known is not None and known[0] is record:
-            return known[1]  # type: ignore[return-value]
+            return known[1]  # type: ignore[no-any-return]
         changed: dict[str, Any] = {}
         for field in record.__struct_fields__:
             value = getattr(record, field)
@@ -258,10 +267,12 @@ class RedactionFilter:
             made = self._value(value, field, 0)
             if made is not value and made != value:
                 changed[field] = made
-        masked = msgspec.structs.replace(record, **changed) if changed else record
+        return self._kept(record, msgspec.structs.replace(record, **changed) if changed else record)
+
+    def _kept(self, value: _Kept, masked: _Kept) -> _Kept:
         if len(self._records) >= _NAMES:
             self._records.clear()
-        self._records[id(record)] = (record, masked)
+        self._records[id(value)] = (value, masked)
         return masked
 
     def params(self, params: Params) -> Params:
