@@ -75,12 +75,12 @@ _COLONS: Final = re.compile(r"(?m)^([^\S\n]*)::")
 _HASHES: Final = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
 _PRINTABLE: Final = bytes(range(0x20, 0x7F))
 _FEW: Final = 16
+"""Different characters that are replaced one after the other."""
 _PLAIN: Final = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02ff\u038e-\u03a1\u03a3-\u0482\u2010-\u2027\u2030-\u205e"
     "\u2100-\u218b\u2190-\u2319\u2460-\u25fc\u27c0-\u2b1a]*"
 )
 """Letters of Latin, Greek and Cyrillic, and the marks, arrows and lines that our own words are made with."""
-"""Different characters that are replaced one after the other."""
 _BLANKS: Final = re.compile(r"(?: |\t|\r?\n)+")
 
 
