@@ -340,11 +340,10 @@ def _for_good(file: BinaryIO, start: int, size: int) -> int:
     begin = max(start, size - _COPY)
     data = os.pread(file.fileno(), size - begin, begin)
     end = len(data)
-    while end > 0:
-        cut = data.rfind(b"\n", 0, end - 1) + 1
-        if not _ABOUT.search(data, cut, end) and not _is_uncarried(data[cut:end]):
+    for line in reversed(data.splitlines(keepends=True)):  # a trace that we write has no other line ends
+        if not _ABOUT.search(line) and not _is_uncarried(line):
             break
-        end = cut
+        end -= len(line)
     return begin + end
 
 

@@ -194,8 +194,10 @@ class ChangeTable:
         return self.groups[g] if below == 0 else self.groups[g].shown[below - 1]
 
     def group_at(self, line: int) -> Group | None:
-        """The group to which a line belongs; None on notes."""
-        return self.groups[bisect_right(self.starts, line) - 1] if line >= len(self.notes) else None
+        """The group to which a line belongs; None on notes, and where nothing has changed."""
+        if line < len(self.notes) or not self.groups:
+            return None
+        return self.groups[bisect_right(self.starts, line) - 1]
 
     def heading(self, group: Group) -> int:
         """The line of a group's heading, also of one that has been folded since."""

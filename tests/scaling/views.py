@@ -6,7 +6,7 @@ The process that counts imports this once counters are in, as all else of `ctxct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -102,7 +102,13 @@ class _Opened:
         detail = self.answer(DetailRequest(self.target(), with_skipped=True))
         changes = [change for group in detail.table.groups for change in group.changes]
         named = [change for change in changes if change.item == self.item]
+        if not changes:
+            raise _NothingToAskError
         return state.ItemKey(self.target(), [*named, *changes][0])
+
+
+class _NothingToAskError(Exception):
+    """The last step changed nothing."""
 
 
 @contextmanager
@@ -168,7 +174,7 @@ def _watch(trace: Path, item: str) -> None:
 
 def _asks(make: Callable[[_Opened], Request]) -> Callable[[Path, str], None]:
     def view(trace: Path, item: str) -> None:
-        with _opened(trace, item) as opened:
+        with _opened(trace, item) as opened, suppress(_NothingToAskError):
             opened.answer(make(opened))
 
     return view

@@ -54,6 +54,8 @@ _BOUNDS: Final = {
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,
     ("ctxctl.budget.estimate", "MOST_WORK"): 2000,
     ("ctxctl.tui.loader", "_LOOK"): 0,
+    ("ctxctl.record.seams", "_TAIL"): 16,
+    ("ctxctl.record.seams", "_HEAD"): 64,
     # What a step that is being written costs to show is bounded by a share of the time: here, by none.
     ("ctxctl.session.live", "_CHEAP"): 0,
     ("ctxctl.session.live", "_OPEN_SHARE"): 1e-9,

@@ -214,4 +214,5 @@ def test_a_failed_frame_shows_nothing_and_breaks_nothing(state: State) -> None:
     assert failed.window is None
     assert failed.selected is None
     assert moves.toggle_group(failed) is failed
+    assert moves.toggle_groups(failed).selected is None
     moves.enter(moves.enter(failed))
