@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,8 @@ from ctxctl.text import visible
 from ctxctl.trace.inputs import absolute_path
 
 _URL: Final = re.compile(r"[a-z][a-z0-9+]{1,15}://", re.IGNORECASE)
+_UNFINISHED: Final = re.compile(r"#\d+$")
+"""How the library names a file that it has not written to its end."""
 _SAID: Final = 300
 """Characters of an error's text that are shown."""
 
@@ -104,6 +106,9 @@ class DatasetStore:
         if self._store is None:
             return
         with self._told():
+            if self.folder is not None:
+                yield from _files(self.folder, prefix)
+                return
             for some in self._os.list(self._store, prefix):
                 for one in some:
                     yield StoredObject(one["path"], one["size"], one["last_modified"])
@@ -133,9 +138,7 @@ class DatasetStore:
         """Files of a folder that a writer has begun and not finished: nothing lists or reads them."""
         if self.folder is None:
             return []
-        return [
-            path for path in self.folder.rglob("*#*") if re.search(r"#\d+$", path.name) and path.is_file()
-        ]
+        return [path for path in self.folder.rglob("*#*") if _UNFINISHED.search(path.name) and path.is_file()]
 
     def _sync(self, path: str) -> None:
         """Have a file on the disk before anybody is told of it."""
@@ -163,6 +166,30 @@ class DatasetStore:
                 "dataset-unreachable", f"{visible(self.place)}: {said}",
                 hint="a folder, or a URL whose endpoint and credentials are in the environment",
             ) from error  # fmt: skip
+
+
+def _files(folder: Path, prefix: str) -> Iterator[StoredObject]:
+    """The finished files below a place in a folder.  Raises OSError.
+
+    The library leaves out a file whose state the system fails to tell; a commit that is left out is a version
+    that never was.
+    """
+
+    def failed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for directory, _, names in os.walk(folder / prefix, onerror=failed):
+        for name in names:
+            path = Path(directory, name)
+            if _UNFINISHED.search(name):
+                continue
+            try:
+                found = path.stat()
+            except FileNotFoundError:  # removed since
+                continue
+            written = datetime.fromtimestamp(found.st_mtime, UTC)
+            yield StoredObject(path.relative_to(folder).as_posix(), found.st_size, written)
 
 
 @contextmanager

@@ -295,10 +295,14 @@ def _definitions_in(data: bytes) -> bytes | None:
 
 
 def _definitions_of(path: Path) -> bytes | None:
-    with path.open("rb") as file:
-        if not definitions_fit(lambda at, size: os.pread(file.fileno(), size, at)):
-            return None
-        size = os.fstat(file.fileno()).st_size
+    try:
+        with path.open("rb") as file:
+            fit = definitions_fit(lambda at, size: os.pread(file.fileno(), size, at))
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    if not fit:
+        return None
     return _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", size)
 
 
