@@ -22,6 +22,8 @@ NATIVE: Final = "native"
 """The format of a trace of our own."""
 _APART: Final = "claude-code"
 """The format whose directories hold many sessions, each in a file that is read with what lies beside it."""
+_ELSEWHERE: Final = (".db", ".vscdb", ".sqlite", ".json", ".yaml", ".har", ".eval", ".gz", ".zst")
+"""How names of files end in which other programs keep a session; Claude Code's own lie beside transcripts too."""
 _HEAD: Final = 16 << 10
 """Bytes of a transcript that tell that it is one."""
 
@@ -88,19 +90,26 @@ def captures_in(
 
 
 def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | None]) -> bool:
-    """Whether a directory that looks like one of transcripts holds lines of another format too: a folder of
-    formats looks like that of the first of them.
+    """Whether a directory that looks like one of transcripts holds something of another format too: a folder
+    of formats looks like that of the first of them.
     """
+    from ctxctl.importers import registry
     from ctxctl.importers.claude_code import main_transcripts
 
     if whole.name != _APART:
         return False
-    for name in main_transcripts(folder.files):
+    mains = set(main_transcripts(folder.files))
+    for name in folder.files:
         before = known(name)
+        if name not in mains and not name.endswith(_ELSEWHERE):
+            continue
         if before is not None and before.unchanged:
             if before.format != _APART:
                 return True
-        elif whole.detect(folder.head(name, _HEAD)) == 0:
+        elif name in mains:
+            if whole.detect(folder.head(name, _HEAD)) == 0:
+                return True
+        elif registry.format_in(folder, name) not in (None, _APART):
             return True
     return False
 

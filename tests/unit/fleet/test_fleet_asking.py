@@ -155,6 +155,19 @@ def test_formats_and_traces_beside_each_other_are_captures(tmp_path: Path) -> No
     assert found == [("a.jsonl", "codex"), ("b.har", "har"), ("c.jsonl", "native")]
 
 
+@pytest.mark.parametrize(
+    ("name", "fixture", "format_name"),
+    [("crush.db", "crush/crush.db", "crush"), ("b.har", "har/chrome.har", "har")],
+)
+def test_what_lies_beside_transcripts_in_other_files_is_a_capture_too(
+    tmp_path: Path, name: str, fixture: str, format_name: str
+) -> None:
+    put(tmp_path, "one.jsonl", "claude_code/session.jsonl")
+    put(tmp_path, name, fixture)
+    expected = sorted([("one.jsonl", "claude-code"), (name, format_name)])
+    assert [(one.name, one.format) for one in captures_in(str(tmp_path))] == expected
+
+
 def test_a_directory_within_that_is_one_capture_is_one(tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "amplifier/sessions", tmp_path / "there/sessions")
     put(tmp_path, "a.jsonl", "codex/rollout.jsonl")
