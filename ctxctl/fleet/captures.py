@@ -23,7 +23,7 @@ NATIVE: Final = "native"
 _APART: Final = "claude-code"
 """The format whose directories hold many sessions, each in a file that is read with what lies beside it."""
 _ELSEWHERE: Final = (".db", ".vscdb", ".sqlite", ".json", ".yaml", ".har", ".eval", ".gz", ".zst")
-"""How names of files end in which other programs keep a session; Claude Code's own lie beside transcripts too."""
+"""How names of files end in which other programs keep a session; some of Claude Code's own do as well."""
 _HEAD: Final = 16 << 10
 """Bytes of a transcript that tell that it is one."""
 
