@@ -244,10 +244,10 @@ _BYTES_REPEATED: Final = 64
 """Bytes of a capture that entitle it to one more: a capture whose requests are whole bodies holds each."""
 
 
-RELISTED: Final = 5_000
+RELISTED: Final = 3_000
 """As `REPEATED`, of requests that leave the conversation of the one before for an earlier place, and of those
 behind them."""
-_BYTES_RELISTED: Final = 2048
+_BYTES_RELISTED: Final = 4096
 """Bytes of a capture that entitle it to one more: such requests name what they go back to, and hold none."""
 
 
