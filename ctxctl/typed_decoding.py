@@ -7,12 +7,14 @@ decoders are made one at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 _T = TypeVar("_T")
+_Decoder = TypeVar("_Decoder", bound=msgspec.json.Decoder[Any] | msgspec.msgpack.Decoder[Any])
 _LOCK: Final = Lock()
 _JSON: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 _MSGPACK: Final[dict[Any, msgspec.msgpack.Decoder[Any]]] = {}
@@ -20,19 +22,19 @@ _MSGPACK: Final[dict[Any, msgspec.msgpack.Decoder[Any]]] = {}
 
 def from_json(data: bytes | str | msgspec.Raw, kind: type[_T]) -> _T:
     """A value of a type, from JSON; raises what `msgspec.json.decode` raises."""
-    decoder = _JSON.get(kind)
-    if decoder is None:
-        with _LOCK:
-            decoder = _JSON[kind] = msgspec.json.Decoder(kind)
-    found: _T = decoder.decode(data)
+    found: _T = _decoder(_JSON, msgspec.json.Decoder, kind).decode(data)
     return found
 
 
 def from_msgpack(data: bytes | memoryview, kind: type[_T]) -> _T:
     """A value of a type, from MessagePack; raises what `msgspec.msgpack.decode` raises."""
-    decoder = _MSGPACK.get(kind)
+    found: _T = _decoder(_MSGPACK, msgspec.msgpack.Decoder, kind).decode(data)
+    return found
+
+
+def _decoder(made: dict[Any, _Decoder], make: Callable[[Any], _Decoder], kind: Any) -> _Decoder:
+    decoder = made.get(kind)
     if decoder is None:
         with _LOCK:
-            decoder = _MSGPACK[kind] = msgspec.msgpack.Decoder(kind)
-    found: _T = decoder.decode(data)
-    return found
+            decoder = made[kind] = make(kind)
+    return decoder

@@ -24,7 +24,7 @@ class _Noted:
     """What a command has read, by whichever thread."""
 
     paths: set[str] | None = None
-    """Absolute; None in a program that only uses the library, and writes over what it likes."""
+    """As they were opened; None in a program that only uses the library, and writes over what it likes."""
 
 
 def begin_noting() -> None:
@@ -33,7 +33,7 @@ def begin_noting() -> None:
 
 
 def note_read(names: Iterable[str]) -> None:
-    """Say that files were read or looked for, by absolute paths."""
+    """Say that files were read or looked for."""
     if _Noted.paths is not None:
         _Noted.paths.update(names)
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _LEAST_WIDTH = 40
 _MOST_WIDTH = 1000
 _BLOCK = 1 << 16
+_REPORTS = (".html", ".htm", ".xml", ".csv", ".parquet")
+"""How the names of files end in which no program keeps a session."""
 
 
 class OutputError(CtxctlError):
@@ -380,7 +382,9 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
         return
     status = _status(output)
     _refuse_input(output, status, read)
-    _refuse_inside(output, status, read)
+    replaceable = status is None or not stat.S_ISREG(status.st_mode) or _is_report(output, status)
+    if not replaceable:
+        _refuse_inside(output, read)
     if status is not None and not stat.S_ISREG(status.st_mode):
         with _named(output), open(_opened_device(output, status.st_mode), "wb") as device:
             yield device
@@ -392,7 +396,8 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
         file = NewFile(output, partial)
         try:
             yield cast("IO[bytes]", file)
-            _refuse_looked_at(output, status)
+            if not replaceable:
+                _refuse_looked_at(output, status)
             file.finish(replaces=status is not None)
         except BaseException:
             file.abandon()
@@ -420,12 +425,29 @@ def _refuse_input(output: str, status: os.stat_result | None, read: Iterable[str
             )
 
 
-def _refuse_inside(output: str, status: os.stat_result | None, read: Iterable[str]) -> None:
+def _is_report(output: str, status: os.stat_result) -> bool:
+    """Whether a file is a page, a table or a report as ours are, and no capture is read from it: it may be
+    written again into a directory that is read.
+    """
+    if not output.lower().endswith(_REPORTS):
+        return False
+    if not status.st_size:
+        return True
+    from ctxctl.importers.registry import detect
+    from ctxctl.trace.source import open_source
+    from ctxctl.trace.unknown_file import is_native
+
+    try:
+        with open_source(output) as source:
+            return not is_native(source.read(0, _BLOCK)) and detect(source) is None
+    except (CtxctlError, OSError):
+        return False
+
+
+def _refuse_inside(output: str, read: Iterable[str]) -> None:
     """Raise UsageError("output-is-input") where a file of a directory that is read would be written over."""
     from ctxctl.errors import UsageError
 
-    if status is None or not stat.S_ISREG(status.st_mode):
-        return
     place = os.path.realpath(output)
     for name in read:
         folder = os.path.realpath(name)

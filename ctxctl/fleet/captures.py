@@ -100,9 +100,9 @@ def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | 
         return False
     mains = set(main_transcripts(folder.files))
     for name in folder.files:
-        before = known(name)
-        if name not in mains and not name.endswith(_ELSEWHERE):
+        if name not in mains and (not name.endswith(_ELSEWHERE) or _is_beside(name, mains)):
             continue
+        before = known(name)
         if before is not None and before.unchanged:
             if before.format != _APART:
                 return True
@@ -112,6 +112,12 @@ def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | 
         elif registry.format_in(folder, name) not in (None, _APART):
             return True
     return False
+
+
+def _is_beside(name: str, mains: set[str]) -> bool:
+    """Whether a file lies in a transcript's own directory, with sub-agents and results of tools."""
+    parts = name.split("/")
+    return any("/".join(parts[:depth]) + ".jsonl" in mains for depth in range(1, len(parts)))
 
 
 def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Iterator[CaptureFile]:

@@ -99,7 +99,7 @@ def damage(database: sqlite3.Connection) -> str:
     finally:
         database.set_progress_handler(None, 0)
     said = "" if found is None or found[0] == "ok" else str(found[0])
-    return said.rpartition("\n")[2] if "\n" in said else ""
+    return said.rpartition("\n")[2]  # behind the name of the database, where that is said
 
 
 def whole_rows(database: sqlite3.Connection, names: list[str], most: int) -> bytes:

@@ -164,7 +164,7 @@ def note_file(path: str | Path) -> None:
     inputs = _RECORDING.get()
     if inputs is not None:
         inputs.file(path)
-    note_read((absolute_path(path),))
+    note_read((os.fspath(path),))
 
 
 def files_under(directory: Path, most: int = MAX_FILES) -> tuple[str, ...]:

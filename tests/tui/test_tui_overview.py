@@ -127,7 +127,8 @@ def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
 
 
 def test_a_chart_far_below_its_limit_is_drawn_as_high_as_its_bars() -> None:
-    far, near = series(20_000, 80_000, limit=1_000_000), series(20_000, 400_000, limit=1_000_000)
+    far = series(20_000, 80_000, cap=0, limit=1_000_000)
+    near = series(20_000, 400_000, cap=0, limit=1_000_000)
     lines = [said(line) for line in chart.chart(Axis(far, 1), 60, 14)]
     assert "┄ the limit of 1,000,000 is above this" in lines[0]
     assert not any("┄" in line for line in lines[1:])
@@ -136,6 +137,15 @@ def test_a_chart_far_below_its_limit_is_drawn_as_high_as_its_bars() -> None:
     assert any(line.startswith(f"{'50.0k':>7} │") for line in lines)
     lines = [said(line) for line in chart.chart(Axis(near, 1), 60, 14)]
     assert lines[0].startswith(f"{'1.0M':>7} │┄")
+
+
+@pytest.mark.parametrize("line", ["limit", "threshold"])
+def test_a_chart_with_a_line_near_its_bars_is_drawn_up_to_its_limit(line: str) -> None:
+    found, last = series(80_000, cap=0, limit=1_000_000), Figures(90_000, limit=1_000_000)
+    found.put(1, last._replace(**{line: 300_000}))
+    rows = [said(parts) for parts in chart.chart(Axis(found, 1), 60, 14)]
+    assert "is above" not in "".join(rows)
+    assert any(("┄" if line == "limit" else chart.COMPACTS) in row for row in rows[1:])
 
 
 def test_without_a_limit_a_chart_has_none() -> None:

@@ -145,7 +145,8 @@ def _contents(
             text = inspector.text(one.content)
             told = shown.redacted(text)
             # Of the whole: a rule does not know a key of which the words of a title have a part.
-            if (title := title_of(text)) in titles:
+            # Of several that begin alike, one without its secrets counts.
+            if titles.get(title := title_of(text), "") in (None, title):
                 titles[title] = title_of(told)
         rows.append([
             place.source,

@@ -93,6 +93,19 @@ def test_a_file_of_a_directory_that_is_read_is_not_written_over(
     assert run([command, str(tmp_path), "-o", str(tmp_path / "new.jsonl"), "--force"]) == 0
 
 
+def test_a_report_is_written_again_into_the_directory_that_it_is_of(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in ("first", "again"):
+        assert run(["export", ".", "--format", "html", "-o", "page.html", "--force"]) == 0
+        assert run(["check", ".", "--max", "1", "--junit", "report.xml"]) == 1
+    assert b"<testsuite" in (tmp_path / "report.xml").read_bytes()
+    shutil.copy(CAPTURE, tmp_path / "disguised.xml")
+    assert run(["check", ".", "--max", "1", "--junit", "disguised.xml"]) == 2
+    assert (tmp_path / "disguised.xml").read_bytes() == CAPTURE.read_bytes()
+
+
 @pytest.mark.parametrize("command", ["import", "export"])
 def test_nor_is_a_file_beside_a_capture_that_completes_it(command: str, tmp_path: Path, capsys: Out) -> None:
     folder = Path(shutil.copytree(ROOT / "fixtures/claude_code", tmp_path / "project"))

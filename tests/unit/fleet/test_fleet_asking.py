@@ -168,6 +168,21 @@ def test_what_lies_beside_transcripts_in_other_files_is_a_capture_too(
     assert [(one.name, one.format) for one in captures_in(str(tmp_path))] == expected
 
 
+def test_what_lies_in_a_transcripts_own_directory_is_not_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "p/one.jsonl", "claude_code/session.jsonl")
+    put(tmp_path, "p/two.jsonl", "claude_code/session.jsonl")
+    for n in range(3):
+        own = tmp_path / f"p/one/subagents/agent-{n}.meta.json"
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text("{}")
+    looked: list[str] = []
+    monkeypatch.setattr("ctxctl.importers.registry.format_in", lambda _folder, name, *_: looked.append(name))
+    assert [one.name for one in captures_in(str(tmp_path))] == ["p/one.jsonl", "p/two.jsonl"]
+    assert looked == []
+
+
 def test_a_directory_within_that_is_one_capture_is_one(tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "amplifier/sessions", tmp_path / "there/sessions")
     put(tmp_path, "a.jsonl", "codex/rollout.jsonl")

@@ -86,11 +86,10 @@ def chart(axis: Axis, width: int, height: int) -> list[Parts]:
     if not shape.columns or width <= AXIS + 1:
         return [[(" " * width, "")]] * height
     columns = series.columns(shape.columns)
-    whole = series.over(0, len(series))
-    top = _top(whole, shape)
+    top = _top(columns, series.over(0, len(series)), shape)
     here = column_of(axis.at, len(series), shape.columns)
     made = [_bars(columns, shape, top, row, here, width) for row in range(shape.rows)]
-    if top < (limit := whole.limit or whole.cap):
+    if top < (limit := min(filter(None, (one.limit or one.cap for one in columns)), default=0)):
         made[0] = _above(limit, width)
     made += _marks(columns, shape, width)
     made.append(_numbers(axis, shape, here, width))
@@ -99,12 +98,12 @@ def chart(axis: Axis, width: int, height: int) -> list[Parts]:
     return made[:height]
 
 
-def _top(whole: Figures, shape: Layout) -> int:
-    """The tokens that the uppermost row ends at: the limit, unless the bars would be low before it."""
-    lines = max(whole.limit, whole.cap, whole.threshold)
-    if shape.rows >= _SCALED and 0 < whole.used * _LOW < lines:
+def _top(columns: Sequence[Figures], whole: Figures, shape: Layout) -> int:
+    """The tokens that the uppermost row ends at: the limit, unless the bars would be low before any line."""
+    lines = [line for one in columns for line in (one.limit, one.cap, one.threshold) if line]
+    if shape.rows >= _SCALED and lines and 0 < whole.used * _LOW < min(lines):
         return -(-whole.used * shape.rows // (shape.rows - 1))
-    return max(lines, whole.used, 1)
+    return max(whole.used, *lines, 1)
 
 
 def _above(limit: int, width: int) -> Parts:
