@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -25,6 +26,8 @@ class _Noted:
 
     paths: set[str] | None = None
     """As they were opened; None in a program that only uses the library, and writes over what it likes."""
+    pausing: Final[ContextVar[bool]] = ContextVar("pausing", default=False)
+    """Whether what is opened here is not read for what is written."""
 
 
 def begin_noting() -> None:
@@ -34,8 +37,18 @@ def begin_noting() -> None:
 
 def note_read(names: Iterable[str]) -> None:
     """Say that files were read or looked for."""
-    if _Noted.paths is not None:
+    if _Noted.paths is not None and not _Noted.pausing.get():
         _Noted.paths.update(names)
+
+
+@contextmanager
+def not_noting() -> Iterator[None]:
+    """Note nothing that this thread reads in here: it is only looked at, such as the file to replace."""
+    token = _Noted.pausing.set(True)
+    try:
+        yield
+    finally:
+        _Noted.pausing.reset(token)
 
 
 def is_read(status: os.stat_result) -> bool:

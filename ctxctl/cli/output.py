@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 from ctxctl.errors import CtxctlError, Exit
 from ctxctl.report.paint import Paint, ansi, plain
 from ctxctl.text import FITTING, inert, visible
-from ctxctl.whole_file import gone_if_ended, is_read, partial_name
+from ctxctl.whole_file import gone_if_ended, is_read, not_noting, partial_name
 from ctxctl.wording import progress
 
 if TYPE_CHECKING:
@@ -438,7 +438,7 @@ def _is_report(output: str, status: os.stat_result) -> bool:
     from ctxctl.trace.unknown_file import is_native
 
     try:
-        with open_source(output) as source:
+        with not_noting(), open_source(output) as source:
             return not is_native(source.read(0, _BLOCK)) and detect(source) is None
     except (CtxctlError, OSError):
         return False

@@ -106,6 +106,16 @@ def test_a_report_is_written_again_into_the_directory_that_it_is_of(
     assert (tmp_path / "disguised.xml").read_bytes() == CAPTURE.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["page.html", "table.csv"])
+def test_what_is_looked_at_because_it_would_be_replaced_is_not_read_for_that(
+    name: str, capture: Path, tmp_path: Path, capsys: Out
+) -> None:
+    """However odd its name is: a capture of another session that nobody asked to read."""
+    there = Path(shutil.copy(CAPTURE, tmp_path / name))
+    assert run(["export", str(capture), "-o", str(there), "--force"]) == 0
+    assert there.read_bytes() != CAPTURE.read_bytes()
+
+
 @pytest.mark.parametrize("command", ["import", "export"])
 def test_nor_is_a_file_beside_a_capture_that_completes_it(command: str, tmp_path: Path, capsys: Out) -> None:
     folder = Path(shutil.copytree(ROOT / "fixtures/claude_code", tmp_path / "project"))
