@@ -98,6 +98,11 @@ def _gathered(recording: str, run: Run) -> tuple[LearnedGatherer, list[Problem]]
     problems: list[Problem] = []
     with run.out.progress("learning"):
         gathered.take(_events(recording, run, problems))
+    if gathered.is_cut:
+        from ctxctl.model.problem import Problem
+
+        message = f"windows change so much that only the first {gathered.requests} requests are compared"
+        problems.append(Problem(0, 0, "windows-too-large", message))
     return gathered, problems
 
 

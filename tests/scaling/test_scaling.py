@@ -62,6 +62,7 @@ COMMANDS: Final = {
     "watch": ["watch", "IN", "--plain", "--idle", "0.2"],
     "watch-json": ["watch", "IN", "--json", "--idle", "0.2"],
     "record": ["record", "--stdin", "-o", "OUT"],
+    "learn": ["learn", "IN", "--client", "codex", "--version", "1"],
     "budget-from": ["budget", "OUT", "--init", "--from", "IN"],
     **{f"ui-{name}": ["UI", name] for name in VIEWS},
 }
@@ -73,8 +74,6 @@ ELSEWHERE: Final[dict[str, tuple[str, list[list[str]]]]] = {
     "budget-turns": ("plan_of_turns", [["budget", "IN"]]),
     "budget-parts": ("plan_of_parts", [["budget", "IN"]]),
     "budget-check": ("plan_of_turns", [["budget", "IN", "--check"]]),
-    # Of each request all that stands in its window is looked at.
-    "learn": ("turns", [["learn", "IN", "--client", "codex", "--version", "1"]]),
     "ls-many": ("many_captures", [["ls", "DIR"]]),
     "ls-many-again": ("many_captures", [["ls", "DIR"], ["ls", "DIR", "--json"]]),
     "lint-many": ("many_captures", [["lint", "DIR"]]),
@@ -113,8 +112,11 @@ EXEMPT: Final = {
 
 OF_A_TRACE: Final = tuple(name for name in COMMANDS if name != "import")
 """What can be asked of a native trace; importers have tests of their own (`tests.formats.test_growth`)."""
-_NOTHING: Final = ("first frame of its thread", "was in no frame", "is not worked out")
-"""Why `diff` and `log` have nothing to tell of some traces; that a what-if came to its bound."""
+_NOTHING: Final = (
+    "first frame of its thread", "was in no frame", "is not worked out", "no whole request in it",
+    "no system prompt, tool or reminder",
+)  # fmt: skip
+"""Why `diff`, `log` and `learn` have nothing to tell of some traces; that a what-if came to its bound."""
 
 Work = dict[str, int]
 Answer = dict[str, Any]

@@ -90,26 +90,29 @@ def decode_set(raw: bytes) -> LearnedSet:
     return found
 
 
-def joined_sets(old: LearnedSet, new: LearnedSet) -> LearnedSet:
-    """One set of two recordings of the same client and version; the newer one's texts and order.
+def joined_sets(first: LearnedSet, *later: LearnedSet) -> LearnedSet:
+    """One set of recordings of the same client and version; the newest one's texts and order.
 
     Tools and system prompts whose text is another each time are kept and marked; other items (reminders, a
-    project's instructions) are kept only where both recordings have the very same text.
+    project's instructions) are kept only where all recordings have the very same text.
     """
-    threads = dict(old.threads)
-    for kind, items in new.threads.items():
-        before = old.threads.get(kind)
-        threads[kind] = items if before is None else tuple(_agreed(before, items))
-    contents = {**old.contents, **new.contents}
+    sets = (first, *later)
+    threads: dict[str, tuple[LearnedItem, ...]] = {}
+    contents: dict[str, str] = {}
+    for one in sets:
+        contents.update(one.contents)
+        for kind, items in one.threads.items():
+            before = threads.get(kind)
+            threads[kind] = items if before is None else tuple(_agreed(before, items))
     used = {item.digest for items in threads.values() for item in items}
     return LearnedSet(
-        new.client,
-        new.version,
+        sets[-1].client,
+        sets[-1].version,
         threads,
         {digest: text for digest, text in contents.items() if digest in used},
-        recordings=old.recordings + new.recordings,
-        requests=old.requests + new.requests,
-        redacted=old.redacted + new.redacted,
+        recordings=sum(one.recordings for one in sets),
+        requests=sum(one.requests for one in sets),
+        redacted=sum(one.redacted for one in sets),
     )
 
 

@@ -6,34 +6,24 @@ The assemblies of an event stream tell what each request carried: ids, kinds and
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import string
 from ctxctl.model import vocab
-from ctxctl.session.learned.book import MAIN, STANDING, LearnedItem, LearnedSet, joined_sets
-
-
-class HeldPlacement(NamedTuple):
-    """A placement of a captured request: what the set is learned from."""
-
-    kind: str
-    role: str
-    segment: str
-    title: str | None
-    text: str | None
-    version: str = ""
-    """Digest of the text, or of its canonical form where it was sent in another; empty without a text."""
+from ctxctl.session.learned.book import MAIN, LearnedItem, LearnedSet, joined_sets
+from ctxctl.session.learned.window import CarriedWindow, Common, HeldPlacement
 
 
 class CarriedRequest(NamedTuple):
-    """A captured request with its placements, in order."""
+    """A captured request and its window, which is good until the next request is asked for."""
 
     session: str | None
     kind: str | None
     """Kind of its thread (`book.MAIN`, `agent:TYPE`); None: another one."""
-    window: list[HeldPlacement]
+    window: CarriedWindow
 
 
 class ItemStream:
@@ -81,9 +71,12 @@ class ItemStream:
 
 
 def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
-    """The requests of a stream, in order.  Assemblies that only append are left out."""
+    """The requests of a stream, in order.  Assemblies that only append are left out.
+
+    A window takes the place of the one that it was made from.
+    """
     items = ItemStream()
-    windows: dict[str, list[Json]] = {}
+    windows: dict[str, CarriedWindow] = {}
     kinds: dict[tuple[Any, Any], str | None] = {}
     for event in events:
         data = event.get("data")
@@ -97,11 +90,30 @@ def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
                 continue
             key = (string(event.get("session_id")) or None, string(event.get("thread_id")))
             kind = kinds.setdefault(key, thread_kind(key[1], marks))
-            blocks = _spliced(data, marks, windows)
-            if blocks is None:
+            window = _window(data, marks, windows, items)
+            if window is None:
                 continue
-            windows[str(data.get("assembly_id"))] = blocks
-            yield CarriedRequest(key[0], kind, [held for block in blocks for held in items.held(block)])
+            windows[str(data.get("assembly_id"))] = window
+            yield CarriedRequest(key[0], kind, window)
+
+
+def _window(
+    data: Json, marks: Json, windows: dict[str, CarriedWindow], items: ItemStream
+) -> CarriedWindow | None:
+    """The whole window of an assembly; what it builds upon is taken from `windows`, and given up there.
+
+    None where that is not known any more (two assemblies build upon one).
+    """
+    blocks = blocks_of(data)
+    if marks.get("base") is None:
+        return CarriedWindow([list(items.held(block)) for block in blocks])
+    splices = marks.get("splices")
+    if not isinstance(splices, list) or not _are_splices(splices, len(blocks)):
+        return None
+    window = windows.pop(str(marks["base"]), None)
+    if window is not None:
+        window.splice(splices, [list(items.held(block)) for block in blocks])
+    return window
 
 
 def blocks_of(data: Json) -> list[Json]:
@@ -129,39 +141,29 @@ def thread_kind(thread: Any, marks: Json) -> str | None:
     return f"agent:{kind}" if isinstance(kind, str) and kind else None
 
 
-def _spliced(data: Json, marks: Json, windows: dict[str, list[Json]]) -> list[Json] | None:
-    """The whole block list of an assembly; what it builds upon is taken from `windows`, and given up there.
-
-    None where that is not known any more (two assemblies build upon one).
-    """
-    blocks = blocks_of(data)
-    if marks.get("base") is None:
-        return blocks
-    base = windows.pop(str(marks["base"]), None)
-    splices = marks.get("splices")
-    if base is None or not isinstance(splices, list):
-        return None
-    made: list[Json] = []
-    at = used = 0
-    for splice in splices:
-        if not _is_splice(splice):
-            return None
-        start, removed, inserted = splice
-        made += base[at:start]
-        made += blocks[used : used + inserted]
-        at, used = start + removed, used + inserted
-    return made + base[at:]
+def _are_splices(found: list[Any], blocks: int) -> bool:
+    """Whether these are splices in order, that use up so many blocks."""
+    end = 0
+    for value in found:
+        if not (
+            isinstance(value, list) and len(value) == 3 and all(type(n) is int and n >= 0 for n in value)
+        ):
+            return False
+        at, removed, inserted = value
+        if at < end:
+            return False
+        end, blocks = at + removed, blocks - inserted
+    return blocks == 0
 
 
-def _is_splice(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(type(n) is int and n >= 0 for n in value)
-
-
-_KINDS: Final = STANDING | {"policy_note", "runtime_state", "durable_memory", "external_resource"}
 _BILLING: Final = re.compile(
     r"x-anthropic-billing-header:\s*cc_version=(\d+(?:\.\d+)+?)(?:\.[0-9a-f]{3})?\s*(?:;|$)"
 )
 _REDACTED: Final = re.compile(r"\[redacted [a-z0-9-]{1,40}, \d{1,9} chars, #[0-9a-f]{12}\]")
+
+
+_SPARE: Final = 4_000_000
+"""Placements of windows that are built upon another thread's that are compared for one recording."""
 
 
 class LearnedGatherer:
@@ -173,33 +175,47 @@ class LearnedGatherer:
 
     def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
         self._clean = clean
-        self._common: dict[tuple[str | None, str], dict[tuple[str, str], tuple[HeldPlacement, str]]] = {}
-        """By session and kind of thread: what all requests so far have, by kind and version, in order."""
-        self._counts: dict[tuple[str | None, str], int] = {}
+        self._common: dict[tuple[str | None, str], Common] = {}
+        """By session and kind of thread: what all requests so far have, in order."""
+        self._counts: Counter[str | None] = Counter()
+        """By session, its requests of those kinds."""
+        self._spare = _SPARE
         self.client: str | None = None
         """As the requests themselves say; None where they do not."""
         self.version: str | None = None
         self.requests = 0
+        self.is_cut = False
+        """Whether the windows were compared up to a bound only: requests beyond it are not counted."""
 
     def take(self, events: Iterable[Json]) -> None:
         """Take in all requests of a recording's events."""
         for carried in requests(events):
-            self.requests += 1
             if carried.kind is not None:
-                self._meet((carried.session, carried.kind), carried)
+                self._meet((carried.session, carried.kind), carried.window)
+                if self.is_cut:
+                    return
+            self.requests += 1
 
-    def _meet(self, key: tuple[str | None, str], carried: CarriedRequest) -> None:
-        present: dict[tuple[str, str], tuple[HeldPlacement, str]] = {}
-        for held in carried.window:
-            if held.kind in _KINDS and held.text:
-                self._name(held.text)
-                present.setdefault((held.kind, held.version), (held, held.text))
+    def _meet(self, key: tuple[str | None, str], window: CarriedWindow) -> None:
+        for held in window.fresh:
+            self._name(held.text or "")
         known = self._common.get(key)
-        if known is None:
-            self._common[key] = present
+        if known is not None and window.met is known:
+            # What all requests had, its base had: only what has gone since can be missing.
+            for name in window.gone:
+                known.pop(name, None)
         else:
-            self._common[key] = {name: value for name, value in known.items() if name in present}
-        self._counts[key] = self._counts.get(key, 0) + 1
+            compared = window.placements if known is None else len(known)
+            self._spare -= 0 if window.is_whole else compared
+            if self._spare < 0:
+                self.is_cut = True
+                return
+            if known is None:
+                known = self._common[key] = window.standing()
+            for name in [name for name in known if name not in window.present]:
+                del known[name]
+        window.met = known
+        self._counts[key[0]] += 1
 
     def _name(self, text: str) -> None:
         if self.version is None and text.startswith("x-anthropic-billing-header:"):
@@ -209,30 +225,25 @@ class LearnedGatherer:
 
     def learned(self, client: str, version: str) -> LearnedSet | None:
         """The set, all sessions joined; None where no request has anything that all of its thread have."""
-        made: LearnedSet | None = None
-        sessions = dict.fromkeys(session for session, _ in self._common)
-        for session in sessions:
-            one = self._of(session, client, version)
-            if one is not None:
-                made = one if made is None else joined_sets(made, one)
-        return made
+        sessions: dict[str | None, dict[str, Common]] = {}
+        for (session, kind), common in self._common.items():
+            if common:
+                sessions.setdefault(session, {})[kind] = common
+        sets = [self._of(session, common, client, version) for session, common in sessions.items()]
+        return joined_sets(*sets) if sets else None
 
-    def _of(self, session: str | None, client: str, version: str) -> LearnedSet | None:
+    def _of(self, session: str | None, common: dict[str, Common], client: str, version: str) -> LearnedSet:
         threads: dict[str, tuple[LearnedItem, ...]] = {}
         contents: dict[str, str] = {}
         stubs = 0
-        for (its, kind), common in self._common.items():
-            if its != session or not common:
-                continue
+        for kind, held_by_all in common.items():
             items = []
-            for held, text in common.values():
+            for held in held_by_all.values():
+                text = held.text or ""
                 clean = self._clean(text)
                 stubs += len(_REDACTED.findall(clean)) - len(_REDACTED.findall(text))
                 digest = digest_of(clean)
                 contents[digest] = clean
                 items.append(LearnedItem(held.kind, held.role, digest, held.title, held.segment))
             threads[kind] = tuple(items)
-        if not threads:
-            return None
-        count = sum(number for (its, _), number in self._counts.items() if its == session)
-        return LearnedSet(client, version, threads, contents, requests=count, redacted=stubs)
+        return LearnedSet(client, version, threads, contents, requests=self._counts[session], redacted=stubs)

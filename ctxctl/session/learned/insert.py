@@ -15,7 +15,8 @@ import orjson
 from ctxctl.ingest.build import VERSION_DIGITS, Block, Json, canonical, digest_of, text_item
 from ctxctl.model import vocab
 from ctxctl.session.learned.book import LearnedItem, LearnedSet
-from ctxctl.session.learned.gather import HeldPlacement, ItemStream, blocks_of, marks_of, thread_kind
+from ctxctl.session.learned.gather import ItemStream, blocks_of, marks_of, thread_kind
+from ctxctl.session.learned.window import HeldPlacement
 
 _LACKING: Final = "not recorded"
 PREFIX: Final = "learned:"

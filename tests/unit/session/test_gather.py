@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
+from ctxctl.model import vocab
 from ctxctl.providers.dialects.slots import structured
 from ctxctl.session.learned.book import decode_set, joined_sets
 from tests.unit.session.learned_help import DUMP, NOTE, SYSTEM, TOOL, gathered, of_capture, part, stream
@@ -127,9 +132,73 @@ def test_records_of_any_shape_are_passed_over() -> None:
         block = {"target": "model", "ordered_blocks": [{"item_refs": value, "role": value, "segment": value}]}
         item = {"item_id": value, "content": value, "content_ref": value, "title": value}
         for kind, data in (
-            ("context.assembly.created", assembly), ("context.assembly.created", block),
-            ("context.item.added", item), ("context.item.added", value),
+            (vocab.ASSEMBLY_CREATED, assembly), (vocab.ASSEMBLY_CREATED, block),
+            (vocab.ITEM_ADDED, item), (vocab.ITEM_ADDED, value),
         ):  # fmt: skip
             made.take([{"event_type": kind, "session_id": value, "thread_id": value, "data": data}])
     made.take(good)
     assert made.requests > 0
+
+
+Json = dict[str, Any]
+
+
+def request(number: int, blocks: list[int], thread: str, base: str | None, splices: list[Any]) -> Json:
+    """An assembly of items by number; what a number stands for is told by `told`."""
+    marks: Json = {"mode": "window", "agent_type": "x"}
+    if base is not None:
+        marks |= {"base": base, "splices": splices}
+    refs = [
+        {"block_id": str(at), "role": "system", "item_refs": [f"i{item}"]} for at, item in enumerate(blocks)
+    ]
+    data = {
+        "assembly_id": f"A{number}",
+        "target": "model",
+        "ordered_blocks": refs,
+        "metadata": {"ctxctl": marks},
+    }
+    return {"event_type": vocab.ASSEMBLY_CREATED, "session_id": "s", "thread_id": thread, "data": data}
+
+
+def told(item: int) -> Json:
+    """That an item came: every third is a prompt, which nothing is learned of."""
+    kind = "user_message" if item % 3 == 2 else "tool_definition"
+    data = {"item_id": f"i{item}", "context_kind": kind, "content": f"text {item}"}
+    return {"event_type": vocab.ITEM_ADDED, "session_id": "s", "data": data}
+
+
+@st.composite
+def spliced_and_whole(draw: st.DrawFn) -> tuple[list[Json], list[Json]]:
+    """Requests of some threads, as changes of one before and listed whole."""
+    spliced = [told(item) for item in range(12)]
+    whole = list(spliced)
+    windows: dict[str, list[int]] = {}
+    for number in range(draw(st.integers(1, 8))):
+        thread = draw(st.sampled_from(["main", "a", "b"]))
+        base = draw(st.sampled_from([None, *windows]))
+        items = st.lists(st.integers(0, 11), max_size=6)
+        if base is None:
+            window, change, splices = (blocks := draw(items)), blocks, []
+        else:
+            old = windows.pop(base)
+            window, change, splices, end = [], [], [], 0
+            for _ in range(draw(st.integers(0, 12))):
+                at = draw(st.integers(end, max(end, len(old) + 2)))
+                removed, new = draw(st.integers(0, 3)), draw(items)
+                window += old[end:at] + new
+                change += new
+                splices.append([at, removed, len(new)])
+                end = at + removed
+            window += old[end:]
+        windows[f"A{number}"] = window
+        spliced.append(request(number, change, thread, base, splices))
+        whole.append(request(number, window, thread, None, []))
+    return spliced, whole
+
+
+@given(spliced_and_whole())
+def test_of_changes_is_learned_what_is_learned_of_whole_windows(
+    streams: tuple[list[Json], list[Json]],
+) -> None:
+    spliced, whole = (gathered(events).learned("c", "1.0") for events in streams)
+    assert spliced == whole

@@ -10,8 +10,9 @@ from ctxctl.ingest.build import digest_of
 from ctxctl.ingest.parts import Part
 from ctxctl.providers.dialects.slots import structured
 from ctxctl.session.learned import store
-from ctxctl.session.learned.gather import HeldPlacement, requests
+from ctxctl.session.learned.gather import requests
 from ctxctl.session.learned.insert import LogTexts
+from ctxctl.session.learned.window import HeldPlacement
 from ctxctl.trace.validate import validate_event
 from tests.unit.session.learned_help import (
     DUMP,
@@ -36,7 +37,7 @@ WIRE = stream([part(TOOL), part(SYSTEM), part(NOTE), prompt("hello")])
 
 
 def texts(events: list[dict[str, object]]) -> list[list[str | None]]:
-    return [[held.text for held in carried.window] for carried in requests(events)]
+    return [[held.text for held in carried.window.held()] for carried in requests(events)]
 
 
 def test_every_frame_is_the_head_and_what_it_was() -> None:
@@ -65,7 +66,7 @@ def test_a_learned_tool_has_the_text_that_was_sent_and_the_version_of_the_wire()
     tool = structured("tool_definition", {"name": "read", "about": "files"}, "system", key="t", title="read")
     wire = stream([tool, part(NOTE), prompt("hello")])
     found = inserted(stream([prompt("hello")]), gathered(wire))
-    (sent, *_), (shown, *_) = (next(requests(events)).window for events in (wire, found))
+    (sent, *_), (shown, *_) = (next(requests(events)).window.held() for events in (wire, found))
     assert shown.text == sent.text == '{"name":"read","about":"files"}'
     assert shown.version == sent.version == digest_of('{"about":"files","name":"read"}')[:16]
     assert not [fault for event in found for fault in validate_event(event)]

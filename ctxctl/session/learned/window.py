@@ -1,0 +1,117 @@
+"""The window of a captured request, and which standing items are in it, kept up from request to request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from ctxctl.session.learned.book import STANDING
+
+_KINDS: Final = STANDING | {"policy_note", "runtime_state", "durable_memory", "external_resource"}
+_FEW: Final = 8
+"""So many splices move the blocks behind them; of more the list is made anew."""
+
+Name = tuple[str, str]
+"""Kind and version of an item that may be learned."""
+
+
+class HeldPlacement(NamedTuple):
+    """A placement of a captured request: what the set is learned from."""
+
+    kind: str
+    role: str
+    segment: str
+    title: str | None
+    text: str | None
+    version: str = ""
+    """Digest of the text, or of its canonical form where it was sent in another; empty without a text."""
+
+    @property
+    def name(self) -> Name | None:
+        """Its kind and version; None where it is nothing that could be learned."""
+        return (self.kind, self.version) if self.kind in _KINDS and self.text else None
+
+
+Common = dict[Name, HeldPlacement]
+"""What all requests of a kind of thread have, in the order of the first one."""
+
+
+class CarriedWindow:
+    """A window as lists of placements, a list each block.  A splice costs what it changes.
+
+    Args:
+        blocks: Those of the window, all of them told at once.
+    """
+
+    def __init__(self, blocks: list[list[HeldPlacement]]) -> None:
+        self._blocks = blocks
+        self.placements = 0
+        """How many there are."""
+        self.present: Counter[Name] = Counter()
+        """What is in it that could be learned: how often."""
+        self.fresh: list[HeldPlacement] = []
+        """What the last change brought, of what could be learned."""
+        self.gone: list[Name] = []
+        """What could be learned and is in it no more since the last change."""
+        self.is_whole = True
+        """Whether its assembly listed all of it."""
+        self.met: Common | None = None
+        """What it was compared with last; all of that was in it then."""
+        self._enter(blocks)
+
+    def splice(self, splices: list[list[int]], fresh: list[list[HeldPlacement]]) -> None:
+        """Become the window that is made by splices `[at, removed, inserted]`, which ascend."""
+        self.is_whole, self.fresh = False, []
+        blocks = self._blocks
+        left = [block for at, removed, _ in splices for block in blocks[at : at + removed]]
+        if len(splices) <= _FEW:
+            self._moved(splices, fresh)
+        else:
+            self._made_anew(splices, fresh)
+        self._enter(fresh)
+        for block in left:
+            self.placements -= len(block)
+            self.present.subtract(name for held in block if (name := held.name) is not None)
+        names = dict.fromkeys(name for block in left for held in block if (name := held.name) is not None)
+        self.gone = [name for name in names if self.present[name] <= 0]
+        for name in self.gone:
+            del self.present[name]
+
+    def _moved(self, splices: list[list[int]], fresh: list[list[HeldPlacement]]) -> None:
+        blocks, end, used = self._blocks, len(self._blocks), len(fresh)
+        for at, removed, inserted in reversed(splices):
+            start = min(at, end)  # what it has beyond its end is new
+            blocks[start : min(at + removed, end)] = fresh[used - inserted : used]
+            used -= inserted
+
+    def _made_anew(self, splices: list[list[int]], fresh: list[list[HeldPlacement]]) -> None:
+        made: list[list[HeldPlacement]] = []
+        at = used = 0
+        for start, removed, inserted in splices:
+            made += self._blocks[at:start]
+            made += fresh[used : used + inserted]
+            at, used = start + removed, used + inserted
+        self._blocks = made + self._blocks[at:]
+
+    def _enter(self, blocks: Iterable[list[HeldPlacement]]) -> None:
+        for block in blocks:
+            self.placements += len(block)
+            for held in block:
+                name = held.name
+                if name is not None:
+                    self.present[name] += 1
+                    self.fresh.append(held)
+
+    def held(self) -> list[HeldPlacement]:
+        """All of its placements, in order."""
+        return [held for block in self._blocks for held in block]
+
+    def standing(self) -> Common:
+        """What is in it that could be learned, in order: of what is in it twice, the first."""
+        found: Common = {}
+        for held in self.held():
+            name = held.name
+            if name is not None:
+                found.setdefault(name, held)
+        return found
