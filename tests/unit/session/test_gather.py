@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.providers.dialects.slots import structured
+from ctxctl.session.learned import gather
 from ctxctl.session.learned.book import decode_set, joined_sets
 from tests.unit.session.learned_help import DUMP, NOTE, SYSTEM, TOOL, gathered, of_capture, part, stream
 
@@ -145,7 +147,7 @@ Json = dict[str, Any]
 
 def request(number: int, blocks: list[int], thread: str, base: str | None, splices: list[Any]) -> Json:
     """An assembly of items by number; what a number stands for is told by `told`."""
-    marks: Json = {"mode": "window", "agent_type": "x"}
+    marks: Json = {"mode": "window", "agent_type": "y" if thread == "c" else "x"}
     if base is not None:
         marks |= {"base": base, "splices": splices}
     refs = [
@@ -174,7 +176,7 @@ def spliced_and_whole(draw: st.DrawFn) -> tuple[list[Json], list[Json]]:
     whole = list(spliced)
     windows: dict[str, list[int]] = {}
     for number in range(draw(st.integers(1, 8))):
-        thread = draw(st.sampled_from(["main", "a", "b"]))
+        thread = draw(st.sampled_from(["main", "a", "b", "c"]))
         base = draw(st.sampled_from([None, *windows]))
         items = st.lists(st.integers(0, 11), max_size=6)
         if base is None:
@@ -202,3 +204,19 @@ def test_of_changes_is_learned_what_is_learned_of_whole_windows(
 ) -> None:
     spliced, whole = (gathered(events).learned("c", "1.0") for events in streams)
     assert spliced == whole
+
+
+def test_windows_that_are_built_upon_other_threads_are_compared_up_to_a_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gather, "_SPARE", 30)
+    events = [told(item) for item in range(12)]
+    events.append(request(0, list(range(12)), "main", None, []))
+    # Each on the one before, and by turns of two threads: all that they hold is compared anew.
+    events += [request(n, [], "ac"[n % 2], f"A{n - 1}", []) for n in range(1, 9)]
+    made = gathered(events)
+    assert made.is_cut
+    assert made.requests == 3
+    learned = made.learned("c", "1.0")
+    assert learned is not None
+    assert len(learned.threads["main"]) == 8
