@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -43,8 +44,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a run say first how long it may take."""
+    """Let a run say first how long it may take; and programs that tests start be ended by Ctrl-C.
+
+    A shell lets what it starts in the background ignore that, and a program that ignores it goes on doing so.
+    """
     timing.pytest_configure(config)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
