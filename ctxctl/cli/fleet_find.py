@@ -19,7 +19,7 @@ from ctxctl.cli.output import HeldOutput, narrate
 from ctxctl.cli.run import Run, header, inspector_of
 from ctxctl.config import Settings
 from ctxctl.fleet.asking import Question
-from ctxctl.fleet.captures import lasting
+from ctxctl.fleet.captures import UNREAD, lasting
 from ctxctl.fleet.packing import packed
 from ctxctl.model.problem import Problem
 
@@ -104,7 +104,8 @@ def find_in_fleet(
         told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
     out.flush()
     if not run.json:
-        narrate(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {len(fleet.captures):,} captures")
+        looked_at = sum(one.format != UNREAD for one in fleet.captures)
+        narrate(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {looked_at:,} captures")
         if shared := shared_note(answers.owned, "looked at once"):
             narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)

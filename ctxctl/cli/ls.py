@@ -104,6 +104,7 @@ def _print(
     from ctxctl import __version__
     from ctxctl.cli.output import is_terminal, note
     from ctxctl.report import session_list as report
+    from ctxctl.text import visible
     from ctxctl.trace.inputs import absolute_path
 
     out = run.out
@@ -134,6 +135,8 @@ def _print(
                 out.flush()
                 told_at = time.monotonic()
     out.flush()
+    for path, why in sessions.listed.not_read.items():
+        note(f"ctxctl: not read: {visible(path)}: {why}")
     if not found and not run.json:
         for line in ("no session found", *report.nothing_lines(sessions.listed.places)):
             note(line)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from ctxctl.dataset.add import Found
-from ctxctl.errors import CtxctlError
-from ctxctl.fleet.captures import NATIVE, KnownFile, captures_in
+from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.fleet.captures import NATIVE, UNREAD, KnownFile, captures_in
 from ctxctl.importers.capture import open_capture
+from ctxctl.ingest.folder import unread_words
 from ctxctl.trace.inputs import FileState, file_state, files_under
 
 _NEVER: Final = FileState(0, 0, 0, 0, 0)
@@ -37,9 +38,19 @@ def captures_at(
     for place in places:
         path = os.path.realpath(place)
         # A file that is alone in its directory is itself the capture: others may come beside it.
-        inside = captures_in(path, format_name, _below(path, known), 1) if os.path.isdir(path) else []
+        try:
+            inside = captures_in(path, format_name, _below(path, known), 1) if os.path.isdir(path) else []
+        except UnreadableError as error:
+            failed(place, error)
+            continue
         for one in inside:
-            yield _found(os.path.join(path, *one.name.split("/")), one.format)
+            found = os.path.join(path, *one.name.split("/"))
+            if one.format == UNREAD:
+                failed(
+                    os.path.join(place, one.name), UnreadableError("not-readable", unread_words(Path(found)))
+                )
+            else:
+                yield _found(found, one.format)
         if not inside:
             try:
                 with open_capture(path, format_name) as capture:
@@ -57,7 +68,7 @@ def _below(path: str, known: Callable[[str], KnownFile | None]) -> Callable[[str
 
 def _found(path: str, format_name: str) -> Found:
     if os.path.isdir(path):
-        names = (os.path.join(path, name) for name in files_under(Path(path)))
+        names = (os.path.join(path, name) for name in files_under(Path(path)).files)
         states = [state for name in names if (state := file_state(name)) is not None] or [_NEVER]
     else:
         states = [file_state(path) or _NEVER]

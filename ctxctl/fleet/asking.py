@@ -17,9 +17,10 @@ import msgspec
 
 from ctxctl.entry_points import loaded
 from ctxctl.errors import CtxctlError
-from ctxctl.fleet.captures import CaptureFile, captures_in, of_bytes
+from ctxctl.fleet.captures import UNREAD, CaptureFile, captures_in, of_bytes
 from ctxctl.fleet.store import AnswerStore
 from ctxctl.fleet.workers import processes_for, work_through
+from ctxctl.ingest.folder import unread_words
 from ctxctl.trace.cache_files import only_reading
 from ctxctl.trace.inputs import FileState, Inputs, file_state, files_under, recording
 
@@ -154,6 +155,9 @@ class Asker:
                 if data is not None:
                     del waiting[one]
                     yield one, data
+        for one in [one for one in waiting if one.format == UNREAD]:
+            del waiting[one]
+            yield one, Failed("not-readable", unread_words(Path(self._top, one.name)), 3)
         for one, done in self._answers(waiting, largest_first=largest_first, stop=stop):
             if done.found is None:
                 yield one, done.failed or Failed("capture-failed", "a process that read it ended", 3)
@@ -268,7 +272,7 @@ def _size(path: bytes) -> int:
     """Bytes to be read, about."""
     name = os.fsdecode(path)
     if os.path.isdir(name):
-        states = (file_state(os.path.join(name, inside)) for inside in files_under(Path(name)))
+        states = (file_state(os.path.join(name, inside)) for inside in files_under(Path(name)).files)
         return sum(state.size for state in states if state is not None)
     found = file_state(name)
     return 0 if found is None else found.size

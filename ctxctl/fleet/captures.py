@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NATIVE: Final = "native"
 """The format of a trace of our own."""
+UNREAD: Final = ""
+"""The format of what nobody could look at."""
 _APART: Final = "claude-code"
 """The format whose directories hold many sessions, each in a file that is read with what lies beside it."""
 _ELSEWHERE: Final = (".db", ".vscdb", ".sqlite", ".json", ".yaml", ".har", ".eval", ".gz", ".zst")
@@ -34,7 +36,8 @@ class CaptureFile(msgspec.Struct, frozen=True, array_like=True):
     name: str
     """Its path relative to the directory, `/`-separated."""
     format: str
-    """As `--read-as` takes it."""
+    """As `--read-as` takes it; `UNREAD`: a file that could not be read, or a directory that could not be
+    listed: there may be captures."""
 
 
 class KnownFile(NamedTuple):
@@ -54,7 +57,8 @@ def captures_in(
 
     However many files there are, all of them are looked at.
 
-    A directory within it that is one capture in several files is one.
+    A directory within it that is one capture in several files is one.  What the system does not let be read
+    is named as well, but does not count.
 
     Args:
         path: The directory.
@@ -77,16 +81,23 @@ def captures_in(
         format_name = NATIVE if named is None else named.name
     if whole is not None and (format_name is not None or not _is_mixed(folder, whole, known)):
         found = [CaptureFile(name, _APART) for name in main_transcripts(folder.files)]
-        return found if whole.name == _APART and len(found) >= least else []
+        unlisted = [CaptureFile(name, UNREAD) for name in folder.unlisted]
+        return found + unlisted if whole.name == _APART and len(found) >= least else []
     found = [*_found_in(folder, known)]
     own = [one.name for one in found if one.format == _APART]
     mains = set(main_transcripts(own))
     kept = [
         one
         for one in found
-        if format_name in (None, one.format) and (one.format != _APART or one.name in mains)
+        if one.format != UNREAD
+        and format_name in (None, one.format)
+        and (one.format != _APART or one.name in mains)
     ]
-    return sorted(kept, key=lambda one: one.name) if len(kept) >= least else []
+    unread = [
+        *(one for one in found if one.format == UNREAD),
+        *(CaptureFile(name, UNREAD) for name in folder.unlisted),
+    ]
+    return sorted(kept + unread, key=lambda one: one.name) if len(kept) >= least else []
 
 
 def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | None]) -> bool:
@@ -123,7 +134,7 @@ def _is_beside(name: str, mains: set[str]) -> bool:
 def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Iterator[CaptureFile]:
     """Directories that are one capture, and the files elsewhere that are."""
     from ctxctl.importers import registry
-    from ctxctl.ingest.folder import Folder
+    from ctxctl.ingest.folder import Folder, why_unread
 
     inside_of: dict[str, str | None] = {"": None}
     """By directory, the one that is a capture: itself, or one that it is in."""
@@ -152,6 +163,8 @@ def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Itera
             if kind is not None:
                 likely = kind
                 yield CaptureFile(name, kind)
+            elif why_unread(folder.path / name) is not None:
+                yield CaptureFile(name, UNREAD)
 
 
 def by_bytes(path: str, _format: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:

@@ -58,8 +58,14 @@ class PlaceFiles:
         from ctxctl.importers.session_places import files_below
 
         self.place = place
-        self.states = dict(files_below(Path(place.path), _MOST, MAX_DEPTH if place.deep else 0))
+        self.not_read: dict[str, str] = {}
+        """Files and directories that the system does not let be read, and why."""
+        depth = MAX_DEPTH if place.deep else 0
+        self.states = dict(files_below(Path(place.path), _MOST, depth, self._note))
         self._folders: dict[str, FileState] = {}
+
+    def _note(self, path: str, error: OSError) -> None:
+        self.not_read[path] = error.strerror or type(error).__name__
 
     @cached_property
     def digest(self) -> bytes:
@@ -144,17 +150,27 @@ class PlaceFiles:
     def recognised(self, path: str) -> str | None:
         """The format of a file or a directory; None where it is no session."""
         if self.place.named is not None:
-            return self.place.named.get(path)
+            return self._as_named(self.place.named.get(path), path)
         if path not in self.states:
             return self._format_of_folder(path)
         try:
             with open(path, "rb", buffering=0) as file:
                 head = file.read(_HEAD) or b""
-        except OSError:
+        except OSError as error:
+            self._note(path, error)
             return None
         scores = [(one.detect(head), -n, one.name) for n, one in enumerate(self._owners)]
         best = max(scores, default=(0, 0, ""))
         return best[2] if best[0] >= _SURE else self._by_content(path)
+
+    def _as_named(self, found: str | None, path: str) -> str | None:
+        from ctxctl.fleet.captures import UNREAD
+        from ctxctl.ingest.folder import unread_words
+
+        if found != UNREAD:
+            return found
+        self.not_read.setdefault(path, unread_words(Path(path)))
+        return None
 
     def _by_content(self, path: str) -> str | None:
         """The format of a file that its first bytes do not tell."""
@@ -164,7 +180,8 @@ class PlaceFiles:
         try:
             with open(path, "rb", buffering=0) as file:
                 head = file.read(registry.HEAD) or b""
-        except OSError:
+        except OSError as error:
+            self._note(path, error)
             return None
         if is_native(head):
             return NATIVE

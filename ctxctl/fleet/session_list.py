@@ -67,6 +67,8 @@ class _Place:
         self.key = key
         self.row = row or _Row(b"", {})
         self.changed = False
+        self.not_read: dict[str, str] = {}
+        """What could not be looked at the last time, and why."""
 
     def look(self) -> Iterator[tuple[ListedSession, _Known]]:
         """The sessions there are now."""
@@ -79,7 +81,8 @@ class _Place:
             if known is None or known.state != state:
                 known = _recognised(files, path, state, known)
                 self.changed = True
-            self.row.known[path] = known
+            if path not in files.not_read:
+                self.row.known[path] = known
             if known.format is not None:
                 read = known.read
                 outdated = read is not None and not (
@@ -89,6 +92,7 @@ class _Place:
                     path, known.format, known.directory, files.written(path), state.size if state else 0
                 )
                 yield _told(session, known, outdated=outdated), known
+        self.not_read = files.not_read
 
 
 class SessionList:
@@ -111,6 +115,11 @@ class SessionList:
     def places(self) -> list[str]:
         """The directories that are looked at, whether they exist or not."""
         return [one.place.path for one in self._places]
+
+    @property
+    def not_read(self) -> dict[str, str]:
+        """By path, why the system did not let a file or directory be read at the last `scan`."""
+        return {path: why for one in self._places for path, why in one.not_read.items()}
 
     def scan(self, now: float, *, live: bool = True) -> list[ListedSession]:
         """The sessions that there are now.

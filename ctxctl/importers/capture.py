@@ -68,7 +68,9 @@ def _folder(path: Path, format_name: str | None) -> Capture:
     folder = Folder(str(path), path)
     found = registry.detect_folder(folder) if format_name is None else registry.by_name(format_name)
     if isinstance(found, str):
-        return Capture(open_source(path / found), None)
+        source = open_source(path / found)
+        source.problems = (*source.problems, *folder.lacking)
+        return Capture(source, None)
     if not found.reads_folders:
         raise UsageError("not-a-folder-format", f"{found.name} captures are files, not directories")
     return Capture(folder, found)

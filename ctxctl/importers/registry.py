@@ -338,6 +338,8 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
         meter, unchanged = Meter(importer.about, account), UnchangedWindows()
         first = True
         limited_report = ProblemLimit(report, account)
+        for lacking in source.lacking if isinstance(source, Folder) else ():
+            limited_report(lacking)
     if checkpoint is not None:
         checkpoint.hand_in("measured", lambda: (account, meter.entered(), unchanged, limited_report, first))
     bound: _WindowBound | None = None
@@ -429,8 +431,8 @@ def detect_folder(folder: Folder) -> Format | str:
     for name in folder.files:
         head = folder.head(name, HEAD)
         if not head:
-            continue
-        if is_native(head):
+            folder.note_unread(name)
+        elif is_native(head):
             traces.append(name)
         elif (known := _format_of_file(folder, name, head)) is not None:
             found.append((name, known))
@@ -484,11 +486,12 @@ def _nothing_known(folder: Folder, traces: list[str]) -> UnreadableError:
             "several-traces-in-directory", f"{folder.name} holds {len(traces)} traces: {names}",
             hint="name one of them",
         )  # fmt: skip
-    return UnreadableError(
-        "nothing-known-in-directory",
-        f"{folder.name}: none of its {len(folder.files)} files is a trace or a known capture",
-        hint="ctxctl formats lists what can be opened",
-    )
+    files = plural(len(folder.files), "file")
+    said = f"{folder.name}: none of its {files} is a trace or a known capture"
+    if folder.lacking:
+        more = f", and {len(folder.lacking) - 1} more" if len(folder.lacking) > 1 else ""
+        said += f", as far as it can be read ({folder.lacking[0].message}{more})"
+    return UnreadableError("nothing-known-in-directory", said, hint="ctxctl formats lists what can be opened")
 
 
 def several_of(captures: list[tuple[str, Format]]) -> Format:

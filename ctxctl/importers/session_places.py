@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -58,8 +58,17 @@ def _fixed(place: str) -> list[str]:
     return fixed
 
 
-def files_below(top: Path, most: int = MOST, deep: int = DEPTH) -> Iterator[tuple[str, FileState]]:
-    """The regular files below a directory with their states; links are not followed."""
+def files_below(
+    top: Path, most: int = MOST, deep: int = DEPTH, failed: Callable[[str, OSError], None] | None = None
+) -> Iterator[tuple[str, FileState]]:
+    """The regular files below a directory with their states; links are not followed.
+
+    Args:
+        top: The directory.
+        most: How many files, about.
+        deep: How many directories deep.
+        failed: Told of a directory that the system does not list, and why; not of one that is not there.
+    """
     waiting = [(str(top), 0)]
     count = 0
     while waiting and count < most:
@@ -71,11 +80,17 @@ def files_below(top: Path, most: int = MOST, deep: int = DEPTH) -> Iterator[tupl
                         if depth < deep and entry.name not in _SKIPPED:
                             waiting.append((entry.path, depth + 1))
                     elif entry.is_file(follow_symlinks=False):
-                        now = entry.stat(follow_symlinks=False)
+                        try:
+                            now = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:  # it was removed since
+                            continue
                         count += 1
                         yield (
                             entry.path,
                             FileState(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns),
                         )
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
+        except OSError as error:
+            if failed is not None:
+                failed(folder, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,11 +21,24 @@ class Folder:
     """The regular files under a directory, by name; links are not followed."""
 
     def __init__(self, name: str, path: Path, most: int = MAX_FILES) -> None:
+        """List the directory; raises UnreadableError where the system does not."""
         self.name = name
         """The path as the user typed it."""
         self.path = path
-        self.files: tuple[str, ...] = files_under(path, most)
+        try:
+            listing = files_under(path, most)
+        except OSError as error:
+            slug = "not-readable" if isinstance(error, PermissionError) else "read-failed"
+            raise UnreadableError(slug, f"cannot list {name}: {error.strerror}") from None
+        self.files: tuple[str, ...] = listing.files
         """Paths relative to the folder, `/`-separated, sorted; see `files_under`."""
+        self.unlisted: tuple[str, ...] = listing.unlisted
+        """Directories below it that the system did not list."""
+        self.lacking: list[Problem] = [_not_readable(path, one) for one in self.unlisted]
+        """What of it nobody could look at."""
+        if listing.is_cut:
+            said = f"it holds more files than are looked at: {len(self.files):,} of them are"
+            self.lacking.append(Problem(0, 0, "too-many-files", said))
         self.beside: tuple[Path, ...] = ()
         """Other files that the user named along with it; a format may complete its capture from them."""
 
@@ -39,6 +53,34 @@ class Folder:
                 return source.read(0, size)
         except (CtxctlError, OSError):
             return b""
+
+    def note_unread(self, relative: str) -> None:
+        """Where the system does not let one of the files be read, count it as lacking."""
+        if why_unread(self.path / relative) is not None:
+            self.lacking.append(_not_readable(self.path, relative))
+
+
+def why_unread(path: Path) -> str | None:
+    """Why the system does not let a file be read, or a directory be listed; None: it does, or it is gone."""
+    try:
+        if path.is_dir():
+            with os.scandir(path):
+                return None
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error.strerror
+    return None
+
+
+def unread_words(path: Path) -> str:
+    """Why something could not be looked at, as far as the system still says so."""
+    return why_unread(path) or "it could not be read at first"
+
+
+def _not_readable(path: Path, relative: str) -> Problem:
+    return Problem(0, 0, "not-readable", f"{relative}: {unread_words(path / relative)}")
 
 
 class Importer(Protocol):

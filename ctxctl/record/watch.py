@@ -80,6 +80,8 @@ class Watching:
         self._captures: dict[Path, _Watched] = {}
         self._search_at = 0.0
         self._complained = ""
+        self._not_read: dict[str, str] = {}
+        """Directories that the last search could not list; each is told of once."""
 
     def look(self, now: float, stop: Callable[[], bool]) -> None:
         """Bring the trace up to date with the captures."""
@@ -103,6 +105,10 @@ class Watching:
                     continue
                 found = self._captures[path] = self._watched(path)
             self._update(found, time.monotonic())
+        for name, why in self._sessions.not_read.items():
+            if name not in self._not_read:
+                self._options.say(f"ctxctl: {name}: cannot be listed: {why}; it is tried further")
+        self._not_read = dict(self._sessions.not_read)
 
     def _watched(self, path: Path) -> _Watched:
         inside = path.name

@@ -173,7 +173,7 @@ class LiveSession:
         if inspector is not None:
             self._state = "over"
         if inspector is None or not inspector.events:
-            raise no_session_error(self._path, self._sessions.name)
+            raise no_session_error(self._path, self._sessions.name, self._sessions.not_read)
         return self._news(True)
 
     def _read_rest(self) -> None:

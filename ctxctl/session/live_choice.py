@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -34,6 +34,8 @@ class SessionChoice:
         self._roots: tuple[Path, ...] = ()
         self.name = "the places where runtimes write" if path is None else str(path)
         """What is searched, for messages."""
+        self.not_read: dict[str, str] = {}
+        """Directories that the last search could not list, and why."""
         self._look_around()
         self._again_at = 0.0
         self._kinds: dict[tuple[str, int, int], bool] = {}
@@ -85,10 +87,11 @@ class SessionChoice:
             if self._file.exists():
                 yield self._file
             return
+        self.not_read = {}
         given: set[Path] = set()
         whole: dict[Path, Path | None] = {}
         for root in self._roots:
-            for _, found, inode, size in sorted(_dated(root, MOST, DEPTH), reverse=True):
+            for _, found, inode, size in sorted(self._dated(root, MOST, DEPTH), reverse=True):
                 path = Path(found.removesuffix("-wal"))
                 if not size or PARTS.search(str(path)):
                     continue
@@ -101,16 +104,26 @@ class SessionChoice:
                     yield path
 
     def _search(self) -> Path | None:
+        self.not_read = {}
         files: list[tuple[int, str, int, int]] = []
         for root in self._roots:
             # The working directory may be anything: what lies deep below it is nobody's session.
-            files += _dated(root, MOST - len(files), 2 if root == Path() and len(self._roots) > 1 else DEPTH)
+            deep = 2 if root == Path() and len(self._roots) > 1 else DEPTH
+            files += self._dated(root, MOST - len(files), deep)
         files.sort(reverse=True)
         for _, found, inode, size in files[:_TRIED]:
             name = found.removesuffix("-wal")  # a database is written where its log is
             if size and not PARTS.search(name) and self._is_session(name, inode, size):
                 return self._whole(Path(name))
         return None
+
+    def _dated(self, top: Path, most: int, deep: int) -> Iterator[tuple[int, str, int, int]]:
+        """Time, name, inode and size of the files below a directory."""
+        for name, state in files_below(top, most, deep, self._note):
+            yield state.mtime_ns, name, state.inode, state.size
+
+    def _note(self, path: str, error: OSError) -> None:
+        self.not_read[path] = error.strerror or type(error).__name__
 
     def _is_session(self, name: str, inode: int, size: int) -> bool:
         key = (name, inode, min(size, _HEAD))
@@ -152,19 +165,16 @@ class SessionChoice:
         from ctxctl.importers import registry
         from ctxctl.ingest.folder import Folder
 
-        folder = Folder(str(path), path)
+        try:
+            folder = Folder(str(path), path)
+        except UnreadableError:  # it may be readable later on; the search tells of it
+            return False
         apart = any(name.endswith(".jsonl") and not PARTS.search(name) for name in folder.files)
         return len(folder.files) < MOST and any(
             candidate.detect_folder is not None and candidate.detect_folder(folder) >= 50
             for candidate in registry.built_in()
             if not (apart and candidate.name in APART)
         )
-
-
-def _dated(top: Path, most: int, deep: int) -> Iterator[tuple[int, str, int, int]]:
-    """Time, name, inode and size of the files below a directory."""
-    for name, state in files_below(top, most, deep):
-        yield state.mtime_ns, name, state.inode, state.size
 
 
 def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture", "unknown"] | None:
@@ -187,10 +197,15 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
     return "native" if len(head) == _HEAD else "unknown"
 
 
-def no_session_error(path: Path | None, searched: str) -> UnreadableError:
-    """The error for following what never held an event."""
+def no_session_error(path: Path | None, searched: str, not_read: Mapping[str, str]) -> UnreadableError:
+    """The error for following what never held an event; `not_read`: directories that could not be listed."""
     if path is None:
-        return UnreadableError("nothing-known-in-directory", f"no trace and no known capture in {searched}")
+        found = f"no trace and no known capture in {searched}"
+        if not_read:
+            first, why = next(iter(not_read.items()))
+            more = f", and {len(not_read) - 1} more" if len(not_read) > 1 else ""
+            found += f", as far as it can be read ({first}: {why}{more})"
+        return UnreadableError("nothing-known-in-directory", found)
     if not path.exists():
         return UnreadableError("no-such-file", f"nothing to follow appeared: {path}")
     if path.is_dir():

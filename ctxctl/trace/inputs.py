@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import xxhash
@@ -167,19 +167,32 @@ def note_file(path: str | Path) -> None:
     note_read((os.fspath(path),))
 
 
-def files_under(directory: Path, most: int = MAX_FILES) -> tuple[str, ...]:
-    """The regular files under a directory, relative to it, `/`-separated and sorted: `most` or hardly more,
-    `MAX_DEPTH` deep; links are not followed, `.git` and `node_modules` left out.  All of them may be read.
+class Listing(NamedTuple):
+    """What is under a directory; names are relative to it, `/`-separated and sorted."""
+
+    files: tuple[str, ...]
+    """The regular files."""
+    unlisted: tuple[str, ...]
+    """Directories that the system did not list."""
+    is_cut: bool
+    """Whether there may be more."""
+
+
+def files_under(directory: Path, most: int = MAX_FILES) -> Listing:
+    """The regular files under a directory: `most` or hardly more, `MAX_DEPTH` deep; links are not followed,
+    `.git` and `node_modules` left out.  All of them may be read.
 
     Raises OSError where the system fails to list the directory itself.
     """
-    found = _under(directory, most)
+    found, is_cut = _under(directory, most)
+    unlisted = tuple(name[:-1] for name in found if name.endswith("/"))
+    files = tuple(name for name in found if not name.endswith("/")) if unlisted else tuple(found)
     inputs = _RECORDING.get()
     if inputs is not None:
         inputs.listing(directory, UNDER, found)
-        for name in found:
+        for name in files:
             inputs.file(os.path.join(directory, name))
-    return tuple(found)
+    return Listing(files, unlisted, is_cut)
 
 
 def find_files(directory: Path, pattern: str) -> list[Path]:
@@ -244,7 +257,7 @@ def _digest_of(directory: str, pattern: str) -> str:
 
 def _found(directory: Path, pattern: str) -> list[str]:
     if pattern == UNDER:
-        return _under(directory)
+        return _under(directory)[0]
     state = file_state(str(directory))
     if state is None:
         return []
@@ -259,7 +272,8 @@ def _found(directory: Path, pattern: str) -> list[str]:
     return found
 
 
-def _under(top: Path, most: int = MAX_FILES) -> list[str]:
+def _under(top: Path, most: int = MAX_FILES) -> tuple[list[str], bool]:
+    """As `files_under`; a directory that could not be listed is `name/`.  And whether there may be more."""
     found: list[str] = []
     waiting = [(top, "")]
     while waiting and len(found) < most:
@@ -273,12 +287,13 @@ def _under(top: Path, most: int = MAX_FILES) -> list[str]:
                             waiting.append((Path(entry.path), f"{name}/"))
                     elif entry.is_file(follow_symlinks=False):
                         found.append(name)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            continue
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # it is gone
         except OSError:
             if not prefix:  # a directory of which nothing can be seen is not an empty one
                 raise
-    return sorted(found)
+            found.append(prefix)
+    return sorted(found), bool(waiting)
 
 
 def _digest(names: list[str]) -> str:

@@ -302,22 +302,9 @@ _FOLLOWS = re.compile(r"ctxctl: (?:following|waiting for|reading) \S+$")
 
 
 class WatchDirectory(Watch):
-    """The newest session of a directory.
-
-    A directory that cannot be listed once is looked at again, later than this waits: nothing was found then.
-    """
+    """The newest session of a directory."""
 
     arguments = ("watch", ".", "--json", "--idle", "0.6")
-
-    def check_outcome(self, folder: Path, report: Report) -> None:
-        """An exemption: of a listing that failed once only the outcome is told, and not the cause."""
-        if report.call == "opendir" and report.said == _NOTHING:
-            assert report.code == 3, report.code
-        else:
-            super().check_outcome(folder, report)
-
-
-_NOTHING = "ctxctl: waiting for .\nctxctl: error: no trace and no known capture in .\n"
 
 
 class WatchCapture(Watch):
