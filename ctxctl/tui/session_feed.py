@@ -45,6 +45,8 @@ class Told(NamedTuple):
     looked: bool = False
     reading: bool = False
     unread: int = 0
+    closed: tuple[str, ...] = ()
+    """`PATH: why` of each file or directory that the system does not let be read."""
 
 
 class SessionFeed:
@@ -220,7 +222,10 @@ class _Reader:
         self._told_at = time.monotonic()
         sessions = tuple(self._known.values())
         unread = sum(one.facts is None and one.failed is None for one in sessions)
-        self._feed.tell(Told(sessions, self._places, looked=True, reading=reading, unread=unread))
+        closed = tuple(f"{path}: {why}" for path, why in self._list.not_read.items())
+        self._feed.tell(
+            Told(sessions, self._places, looked=True, reading=reading, unread=unread, closed=closed)
+        )
 
 
 def _still_live(one: ListedSession, before: ListedSession) -> ListedSession:
@@ -246,7 +251,7 @@ def arranged(
     live = sum(bool(one.live) for one in told.sessions)
     return Arranged(
         rows, wish, now, cursor, len(told.sessions), told.unread, live, told.places,
-        looked=told.looked, reading=told.reading, twins=twins_of(rows),
+        looked=told.looked, reading=told.reading, twins=twins_of(rows), closed=told.closed,
     )  # fmt: skip
 
 

@@ -158,6 +158,14 @@ async def test_it_looks_as_it_did(name: str, size: tuple[int, int]) -> None:
         check_golden(f"sessions-{name}-{size[0]}x{size[1]}", going.text)
 
 
+@pytest.mark.parametrize("sessions", [SESSIONS, ()], ids=["some", "none"])
+async def test_what_may_not_be_read_is_said(sessions: tuple[ListedSession, ...]) -> None:
+    closed = ("/home/ada/.codex/sessions: Permission denied",)
+    async with shown(sessions, closed=closed) as going:
+        assert "1 not readable" in going.text
+        assert ("~/.codex/sessions: Permission denied" in going.text) == (not sessions)
+
+
 async def test_a_typed_word_stands_in_project_prompt_or_client() -> None:
     async with shown() as going:
         for typed, found in (("mirror", ["c3"]), ("codex", ["rollout-b2"]), ("orchard tr", ["a1"])):

@@ -15,6 +15,8 @@ from ctxctl.wording import number, plural
 
 _FILE: Final = 18
 """Cells of a file's name in front of a prompt."""
+_CLOSED: Final = 5
+"""Of what may not be read, as many are named."""
 _HEADS: Final = {
     "age": "age",
     "client": "client",
@@ -30,10 +32,12 @@ def head(view: Arranged, width: int) -> Parts:
     found = plural(view.total, "session") if view.looked else "looking for sessions…"
     if view.wish.typed.strip() and view.looked:
         found = f"{number(len(view.rows))} of {found}"
+    closed = f"{number(len(view.closed))} not readable" if view.closed else ""
     left = [
         Piece("ctxctl", "name", 9),
         Piece(found, "strong", 10),
         Piece(f"{LIVE} {number(view.live)} going on" if view.live else "", "good", 7),
+        Piece(closed, "warning", 8),
     ]
     unread = f"{number(view.unread)} not read yet" if view.unread else ""
     right = [Piece(f"reading: {unread}" if view.reading and unread else unread, "muted", 6)]
@@ -133,5 +137,7 @@ def nothing(view: Arranged, width: int) -> list[Parts]:
         "ctxctl formats             what can be opened, and where clients write it", "",
         "looked in:",
         *(f"  {short_path(place)}" for place in view.places),
+        *(["not readable:"] if view.closed else []),
+        *(f"  {one_line(short_path(one))}" for one in view.closed[:_CLOSED]),
     ]  # fmt: skip
     return [laid_out([Column(f"  {text}", "muted" if n else "")], width) for n, text in enumerate(said)]

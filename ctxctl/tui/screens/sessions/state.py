@@ -43,6 +43,8 @@ class Arranged:
     reading: bool = False
     twins: frozenset[str] = frozenset()
     """Paths of sessions that look like another one; their files tell them apart."""
+    closed: tuple[str, ...] = ()
+    """`PATH: why` of each file or directory that the system does not let be read."""
 
 
 @dataclass(frozen=True, slots=True)
