@@ -159,7 +159,8 @@ def _write_plan(plan: str | None, traces: list[str], run: Run) -> None:
         out.write(text.encode())
         out.flush()
         return
-    from ctxctl.cli.output import destination, narrate
+    from ctxctl.cli.destination import destination
+    from ctxctl.cli.output import narrate
 
     with destination(plan, out, force=False) as file:
         file.write(text.encode())

@@ -242,7 +242,7 @@ def tell_checked(
     junit: str | None, what: str = "request",
 ) -> None:  # fmt: skip
     """Print what came of it, and write the report that is asked for; `what` was looked at."""
-    from ctxctl.cli.output import destination
+    from ctxctl.cli.destination import destination
     from ctxctl.report import check as report
     from ctxctl.report import gates
 

@@ -39,7 +39,7 @@ def convert(
     force: Force = False,
 ) -> None:
     """Convert foreign captures to a trace; formats are detected. Other commands open them directly too."""
-    from ctxctl.cli.output import destination
+    from ctxctl.cli.destination import destination
     from ctxctl.cli.run import begin
     from ctxctl.cli.selection import whole_trace
     from ctxctl.errors import Exit, UsageError

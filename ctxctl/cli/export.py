@@ -153,7 +153,7 @@ def _sink(output: str, out: Output, trace: str, *, force: bool, readable: bool) 
     """Where the export goes; only what is plain text may go to a terminal."""
     from typing import cast
 
-    from ctxctl.cli.output import StdoutFile, destination
+    from ctxctl.cli.destination import StdoutFile, destination
 
     if output == "-" and readable:
         yield cast("IO[bytes]", StdoutFile(out))

@@ -59,7 +59,7 @@ def begin(
     from ctxctl.whole_file import begin_noting
 
     hush(quiet=options.quiet)
-    begin_noting()  # what is read is never written over (cli.output.destination)
+    begin_noting()  # what is read is never written over (cli.destination)
     if options.format is not None:
         note_old_format()
     ordinary = config.load()

@@ -22,8 +22,8 @@ from ctxctl.dataset.parquet import arrow, packed, unpacked, without
 from ctxctl.dataset.rows.words import DatasetWords
 from ctxctl.dataset.schema import table
 from ctxctl.errors import UnavailableError, UnreadableError
-from ctxctl.fleet.captures import KnownFile
 from ctxctl.fleet.workers import work_through
+from ctxctl.importers.transcript_folders import KnownFile
 from ctxctl.text import visible
 
 _CAPTURES: Final = 256

@@ -11,8 +11,9 @@ from typing import Final
 
 from ctxctl.dataset.add import Found
 from ctxctl.errors import CtxctlError, UnreadableError
-from ctxctl.fleet.captures import NATIVE, UNREAD, KnownFile, captures_in
+from ctxctl.fleet.captures import NATIVE, UNREAD, captures_in
 from ctxctl.importers.capture import open_capture
+from ctxctl.importers.transcript_folders import KnownFile
 from ctxctl.ingest.folder import unread_words
 from ctxctl.trace.inputs import FileState, file_state, files_under
 

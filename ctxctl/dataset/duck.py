@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -55,10 +55,11 @@ class Asked:
         files: The live files of each table: paths on this machine.
 
     Raises UnavailableError (`needs-fleet`) where DuckDB is not installed, UnreadableError
-    (`dataset-unreachable`) where a file has a name that is no UTF-8.
+    (`dataset-unreachable`, `dataset-damaged`) where a file has a name that is no UTF-8, or cannot be read.
     """
 
     def __init__(self, files: Mapping[str, Sequence[str]]) -> None:
+        self._files = [path for paths in files.values() for path in paths]
         self._connection = _opened(files)
 
     def __enter__(self) -> Asked:
@@ -74,20 +75,21 @@ class Asked:
     def ask(self, name: str, given: Mapping[str, object]) -> Answer:
         """The answer to a question; what is not `given` is as by default.
 
-        Raises KeyError for a name that is none.
+        Raises KeyError for a name that is none, and UnreadableError (`dataset-damaged`).
         """
         question = questions.question(name)
         values = {one.name: one.default for one in question.all_parameters} | dict(given)
         most = int(str(values["limit"]))
-        counts = self._run(questions.composed(question.head), values).fetchall()[0]
-        body = self._run(questions.composed(question.body), values | {"limit": most + 1})
-        columns, rows = _names(body), body.fetchall()
+        with _reading(self._files):
+            counts = self._run(questions.composed(question.head), values).fetchall()[0]
+            body = self._run(questions.composed(question.body), values | {"limit": most + 1})
+            columns, rows = _names(body), body.fetchall()
         return Answer(columns, rows[:most], len(rows) > most, Head(*(int(n or 0) for n in counts)))
 
     def select(self, sql: str, given: Mapping[str, object], most: int | None = None) -> Answer:
         """What a statement of somebody's selects, at most so many rows.
 
-        Raises UsageError (`bad-sql`, `not-a-question`).
+        Raises UsageError (`bad-sql`, `not-a-question`) and UnreadableError (`dataset-damaged`).
         """
         import duckdb
 
@@ -114,7 +116,7 @@ class Asked:
             columns = _names(result)
             rows = result.fetchall() if most is None else result.fetchmany(most + 1)
         except duckdb.Error as error:
-            raise _refused(error) from None
+            raise (_damaged(self._files) if _may_be_damage(error) else None) or _refused(error) from None
         kept = rows if most is None else rows[:most]
         return Answer(columns, kept, len(rows) > len(kept))
 
@@ -138,9 +140,8 @@ def _names(result: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _refused(error: Exception) -> UsageError:
-    first = str(error).strip().partition("\n")[0]
     hint = "tables and columns: docs/fleet.md"
-    return UsageError("bad-sql", f"the SQL cannot be run: {first[:300]}", hint=hint)
+    return UsageError("bad-sql", f"the SQL cannot be run: {_first_line(error)}", hint=hint)
 
 
 def _opened(files: Mapping[str, Sequence[str]]) -> duckdb.DuckDBPyConnection:
@@ -158,11 +159,26 @@ def _opened(files: Mapping[str, Sequence[str]]) -> duckdb.DuckDBPyConnection:
     every = [path for paths in files.values() for path in paths]
     _check_names(every)
     connection = duckdb.connect(":memory:", config=config)
+    try:
+        _prepare(connection, files, every)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[str]], every: Sequence[str]
+) -> None:
+    """Name the tables and views, and shut everything else."""
+    import duckdb
+
     connection.execute("SET TimeZone = 'UTC'")
-    for table in schema.TABLES:
-        connection.execute(f"CREATE VIEW {table.name} AS {_source(table, files.get(table.name, ()))}")
-    for view in questions.views():  # copies are few, and every question asks for them
-        connection.execute(view.replace("CREATE VIEW copies", "CREATE TABLE copies"))
+    with _reading(every):
+        for table in schema.TABLES:
+            connection.execute(f"CREATE VIEW {table.name} AS {_source(table, files.get(table.name, ()))}")
+        for view in questions.views():  # copies are few, and every question asks for them
+            connection.execute(view.replace("CREATE VIEW copies", "CREATE TABLE copies"))
     connection.execute(f"SET allowed_paths = [{', '.join(map(_quoted, every))}]")
     for name in ("python_enable_replacements", "python_scan_all_frames"):
         with suppress(duckdb.Error):  # a version that has none
@@ -170,7 +186,48 @@ def _opened(files: Mapping[str, Sequence[str]]) -> duckdb.DuckDBPyConnection:
     connection.execute("SET temp_directory = ''")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
-    return connection
+
+
+@contextmanager
+def _reading(paths: Sequence[str]) -> Iterator[None]:
+    """Tell which file it was where one cannot be read: what is asked in here is ours, and sound."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        damaged = _damaged(paths) if _may_be_damage(error) else None
+        if damaged is None:
+            raise
+        raise damaged from None
+
+
+def _may_be_damage(error: Exception) -> bool:
+    """Whether an error may come of a file, and not of the SQL: a damaged file has errors of no kind, too."""
+    import duckdb
+
+    of_files = (duckdb.IOException, duckdb.InvalidInputException, duckdb.SerializationException)
+    return type(error) is duckdb.Error or isinstance(error, of_files)
+
+
+def _damaged(paths: Sequence[str]) -> UnreadableError | None:
+    """The first of some files that cannot be read to its end, as an error; None where all can."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        for path in paths:
+            try:
+                connection.execute(
+                    f"SELECT max(hash(t)) FROM read_parquet([{_quoted(path)}]) AS t"
+                ).fetchall()
+            except duckdb.Error as error:
+                why = "it is not there" if not os.path.exists(path) else _first_line(error)
+                return UnreadableError("dataset-damaged", f"{visible(path)}: {why}")
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return visible(str(error).strip().partition("\n")[0][:300])
 
 
 def _check_names(paths: Sequence[str]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -25,6 +27,9 @@ HEAD: Final = "dataset.json"
 _LOG: Final = "log"
 _T = TypeVar("_T")
 _NAME: Final = re.compile(r"log/(\d{20})\.(checkpoint\.)?json")
+_DEEP: Final = 8
+"""No file of a dataset lies more folders deep in it."""
+_HEAD_BYTES: Final = 1 << 16
 _CHECKPOINT_EVERY: Final = 32
 """Commits from one list of all that counts to the next."""
 LATELY: Final = 32
@@ -141,6 +146,18 @@ def head_of(store: DatasetStore) -> Head:
             hint="add the captures to a new one: `ctxctl fleet add DIR --to ANOTHER`",
         )  # fmt: skip
     return head
+
+
+def dataset_of(path: Path) -> Path | None:
+    """The folder of the dataset on this machine that a file is a part of; None where it is of none."""
+    for folder in tuple(path.parents)[:_DEEP]:
+        with suppress(OSError, msgspec.MsgspecError, ValueError):
+            with (folder / HEAD).open("rb") as file:
+                told = msgspec.json.decode(file.read(_HEAD_BYTES))
+            if isinstance(told, dict) and "ctxctl_dataset" in told:
+                top = path.relative_to(folder).parts[0]
+                return folder if top in (HEAD, _LOG, "data") else None
+    return None
 
 
 def create_head(store: DatasetStore, head: Head) -> Head:

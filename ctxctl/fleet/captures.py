@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ctxctl.model.problem import may_pass
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ctxctl.ingest.declaration import Format
+    from ctxctl.importers.transcript_folders import KnownFile
     from ctxctl.ingest.folder import Folder
     from ctxctl.model.problem import Problem
 
@@ -22,12 +22,6 @@ NATIVE: Final = "native"
 """The format of a trace of our own."""
 UNREAD: Final = ""
 """The format of what nobody could look at."""
-_APART: Final = "claude-code"
-"""The format whose directories hold many sessions, each in a file that is read with what lies beside it."""
-_ELSEWHERE: Final = (".db", ".vscdb", ".sqlite", ".json", ".yaml", ".har", ".eval", ".gz", ".zst")
-"""How names of files end in which other programs keep a session; some of Claude Code's own do as well."""
-_HEAD: Final = 16 << 10
-"""Bytes of a transcript that tell that it is one."""
 
 
 class CaptureFile(msgspec.Struct, frozen=True, array_like=True):
@@ -38,13 +32,6 @@ class CaptureFile(msgspec.Struct, frozen=True, array_like=True):
     format: str
     """As `--read-as` takes it; `UNREAD`: a file that could not be read, or a directory that could not be
     listed: there may be captures."""
-
-
-class KnownFile(NamedTuple):
-    """A file that was found to be a capture before."""
-
-    format: str
-    unchanged: bool
 
 
 def captures_in(
@@ -70,6 +57,7 @@ def captures_in(
     """
     from ctxctl.importers import registry
     from ctxctl.importers.claude_code import main_transcripts
+    from ctxctl.importers.transcript_folders import APART, is_mixed, whole_sessions
     from ctxctl.ingest.folder import Folder
 
     folder = Folder(path, Path(path), sys.maxsize)
@@ -79,19 +67,18 @@ def captures_in(
         named = None if format_name == NATIVE else registry.by_name(format_name)
         whole = named if named is not None and named.reads_folders else None
         format_name = NATIVE if named is None else named.name
-    if whole is not None and (format_name is not None or not _is_mixed(folder, whole, known)):
-        found = [CaptureFile(name, _APART) for name in main_transcripts(folder.files)]
+    if whole is not None and (
+        format_name is not None or not is_mixed(folder, whole, registry.format_in, known)
+    ):
+        found = [CaptureFile(name, APART) for name in main_transcripts(folder.files)]
         unlisted = [CaptureFile(name, UNREAD) for name in folder.unlisted]
-        return found + unlisted if whole.name == _APART and len(found) >= least else []
+        return found + unlisted if whole.name == APART and len(found) >= least else []
     found = [*_found_in(folder, known)]
-    own = [one.name for one in found if one.format == _APART]
-    mains = set(main_transcripts(own))
+    whole_ones = whole_sessions([(one.name, one.format) for one in found])
     kept = [
         one
         for one in found
-        if one.format != UNREAD
-        and format_name in (None, one.format)
-        and (one.format != _APART or one.name in mains)
+        if one.format != UNREAD and format_name in (None, one.format) and one.name in whole_ones
     ]
     unread = [
         *(one for one in found if one.format == UNREAD),
@@ -100,40 +87,10 @@ def captures_in(
     return sorted(kept + unread, key=lambda one: one.name) if len(kept) >= least else []
 
 
-def _is_mixed(folder: Folder, whole: Format, known: Callable[[str], KnownFile | None]) -> bool:
-    """Whether a directory that looks like one of transcripts holds something of another format too: a folder
-    of formats looks like that of the first of them.
-    """
-    from ctxctl.importers import registry
-    from ctxctl.importers.claude_code import main_transcripts
-
-    if whole.name != _APART:
-        return False
-    mains = set(main_transcripts(folder.files))
-    for name in folder.files:
-        if name not in mains and (not name.endswith(_ELSEWHERE) or _is_beside(name, mains)):
-            continue
-        before = known(name)
-        if before is not None and before.unchanged:
-            if before.format != _APART:
-                return True
-        elif name in mains:
-            if whole.detect(folder.head(name, _HEAD)) == 0:
-                return True
-        elif registry.format_in(folder, name) not in (None, _APART):
-            return True
-    return False
-
-
-def _is_beside(name: str, mains: set[str]) -> bool:
-    """Whether a file lies in a transcript's own directory, with sub-agents and results of tools."""
-    parts = name.split("/")
-    return any("/".join(parts[:depth]) + ".jsonl" in mains for depth in range(1, len(parts)))
-
-
 def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Iterator[CaptureFile]:
     """Directories that are one capture, and the files elsewhere that are."""
     from ctxctl.importers import registry
+    from ctxctl.importers.transcript_folders import APART
     from ctxctl.ingest.folder import Folder, why_unread
 
     inside_of: dict[str, str | None] = {"": None}
@@ -153,7 +110,7 @@ def _found_in(folder: Folder, known: Callable[[str], KnownFile | None]) -> Itera
             if inside in apart:
                 continue
             whole = registry.format_of_folder(Folder(inside, folder.path / inside))
-            if whole is not None and whole.name != _APART:
+            if whole is not None and whole.name != APART:
                 inside_of[inside] = inside
                 yield CaptureFile(inside, whole.name)
         if inside_of["/".join(parts)] is None:

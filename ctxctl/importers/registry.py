@@ -423,8 +423,10 @@ def detect_folder(folder: Folder) -> Format | str:
     Raises:
         UnreadableError: `nothing-known-in-directory`, `several-traces-in-directory`.
     """
+    from ctxctl.importers.transcript_folders import is_mixed, whole_sessions
+
     whole = format_of_folder(folder)
-    if whole is not None:
+    if whole is not None and not is_mixed(folder, whole, format_in):
         return whole
     found: list[tuple[str, Format]] = []
     traces: list[str] = []
@@ -440,7 +442,11 @@ def detect_folder(folder: Folder) -> Format | str:
         return traces[0]
     if not found:
         raise _nothing_known(folder, traces)
-    return several_of(found)
+    for name in traces:
+        message = f"{name} is a trace, which is not read together with captures: name it"
+        folder.lacking.append(Problem(0, 0, "trace-beside-captures", message))
+    kept = whole_sessions([(name, importer.name) for name, importer in found])
+    return several_of([(name, importer) for name, importer in found if name in kept])
 
 
 def format_in(folder: Folder, name: str, likely: str | None = None) -> str | None:

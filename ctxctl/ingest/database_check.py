@@ -9,6 +9,7 @@ here, as https://www.sqlite.org/fileformat2.html has them.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -27,6 +28,11 @@ _INTERIOR: Final = 0x05
 _AFTER_PAGES: Final = 100
 """Instructions of SQLite's machine within which it walks over the pages, and has not come far with the rows:
 what it checks of these may be SQL in the file."""
+
+_OF_ROWS: Final = re.compile(
+    r"^(NULL|non-\w+|NUMERIC|TEXT) value in |^row(id)? |^(wrong # of|non-unique) entr|^CHECK constraint"
+)
+"""How findings about rows begin, whose pages were found to be whole before (`src/pragma.c` of SQLite)."""
 
 
 def definitions_fit(read: Read) -> bool:
@@ -99,7 +105,8 @@ def damage(database: sqlite3.Connection) -> str:
     finally:
         database.set_progress_handler(None, 0)
     said = "" if found is None or found[0] == "ok" else str(found[0])
-    return said.rpartition("\n")[2]  # behind the name of the database, where that is said
+    said = said.rpartition("\n")[2]  # behind the name of the database, where that is said
+    return "" if _OF_ROWS.search(said) else said
 
 
 def whole_rows(database: sqlite3.Connection, names: list[str], most: int) -> bytes:

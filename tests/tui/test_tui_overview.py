@@ -25,10 +25,12 @@ def said(parts: Parts) -> str:
     return "".join(text for text, _ in parts)
 
 
-def series(*used: int, cap: int = 100, limit: int = 0, marks: dict[int, int] | None = None) -> Series:
+def series(
+    *used: int, cap: int = 100, limit: int = 0, marks: dict[int, int] | None = None, threshold: int = 0
+) -> Series:
     found = Series()
     for n, tokens in enumerate(used):
-        found.put(n, Figures(tokens, cap, limit, (marks or {}).get(n, 0)))
+        found.put(n, Figures(tokens, cap, limit, (marks or {}).get(n, 0), threshold=threshold))
     return found
 
 
@@ -137,6 +139,9 @@ def test_a_chart_far_below_its_limit_is_drawn_as_high_as_its_bars() -> None:
     assert any(line.startswith(f"{'50.0k':>7} │") for line in lines)
     lines = [said(line) for line in chart.chart(Axis(near, 1), 60, 14)]
     assert lines[0].startswith(f"{'1.0M':>7} │┄")
+    compacts = series(1_000, 2_000, cap=0, limit=0, threshold=300_000)
+    lines = [said(line) for line in chart.chart(Axis(compacts, 1), 60, 14)]
+    assert "╌ compaction at 300,000 is above this" in lines[0]
 
 
 @pytest.mark.parametrize("line", ["limit", "threshold"])

@@ -45,7 +45,7 @@ def report(
 
     The page loads nothing and runs nothing. It shows the command that opens each session.
     """
-    from ctxctl.cli.output import destination
+    from ctxctl.cli.destination import destination
     from ctxctl.cli.run import begin
     from ctxctl.dataset.questions import COMMON
     from ctxctl.report.html import dataset as html

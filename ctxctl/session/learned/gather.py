@@ -190,7 +190,9 @@ class LearnedGatherer:
     def take(self, events: Iterable[Json]) -> None:
         """Take in all requests of a recording's events."""
         for carried in requests(events):
-            if carried.kind is not None:
+            if carried.kind is None:
+                carried.window.met = None  # what goes with this request is not seen by the next one
+            else:
                 self._meet((carried.session, carried.kind), carried.window)
                 if self.is_cut:
                     return
@@ -199,6 +201,7 @@ class LearnedGatherer:
     def _meet(self, key: tuple[str | None, str], window: CarriedWindow) -> None:
         for held in window.fresh:
             self._name(held.text or "")
+        window.fresh.clear()
         known = self._common.get(key)
         if known is not None and window.met is known:
             # What all requests had, its base had: only what has gone since can be missing.
@@ -227,9 +230,10 @@ class LearnedGatherer:
         """The set, all sessions joined; None where no request has anything that all of its thread have."""
         sessions: dict[str | None, dict[str, Common]] = {}
         for (session, kind), common in self._common.items():
+            held_by_all = sessions.setdefault(session, {})
             if common:
-                sessions.setdefault(session, {})[kind] = common
-        sets = [self._of(session, common, client, version) for session, common in sessions.items()]
+                held_by_all[kind] = common
+        sets = [self._of(session, common, client, version) for session, common in sessions.items() if common]
         return joined_sets(*sets) if sets else None
 
     def _of(self, session: str | None, common: dict[str, Common], client: str, version: str) -> LearnedSet:

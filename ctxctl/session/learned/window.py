@@ -51,7 +51,7 @@ class CarriedWindow:
         self.present: Counter[Name] = Counter()
         """What is in it that could be learned: how often."""
         self.fresh: list[HeldPlacement] = []
-        """What the last change brought, of what could be learned."""
+        """What came since this was emptied, of what could be learned."""
         self.gone: list[Name] = []
         """What could be learned and is in it no more since the last change."""
         self.is_whole = True
@@ -62,7 +62,7 @@ class CarriedWindow:
 
     def splice(self, splices: list[list[int]], fresh: list[list[HeldPlacement]]) -> None:
         """Become the window that is made by splices `[at, removed, inserted]`, which ascend."""
-        self.is_whole, self.fresh = False, []
+        self.is_whole = False
         blocks = self._blocks
         left = [block for at, removed, _ in splices for block in blocks[at : at + removed]]
         if len(splices) <= _FEW:

@@ -24,7 +24,7 @@ def capture(tmp_path: Path) -> Path:
 
 def read_in_thread(path: Path) -> tuple[threading.Thread, list[bytes]]:
     found: list[bytes] = []
-    thread = threading.Thread(target=lambda: found.append(path.read_bytes()))
+    thread = threading.Thread(target=lambda: found.append(path.read_bytes()), daemon=True)
     return thread, found
 
 
@@ -44,7 +44,7 @@ def test_a_pipe_gets_what_a_file_would(command: str, capture: Path, tmp_path: Pa
 def test_a_pipe_that_nobody_reads_yet_is_waited_for_and_that_is_said(
     capture: Path, tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctxctl.cli import output
+    from ctxctl.cli import destination
 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -56,7 +56,7 @@ def test_a_pipe_that_nobody_reads_yet_is_waited_for_and_that_is_said(
         if len(said) == 1:
             reader.start()
 
-    monkeypatch.setattr(output, "note", note)
+    monkeypatch.setattr(destination, "note", note)
     assert run(["import", str(capture), "-o", str(pipe)]) == 0
     reader.join(10)
     assert found[0]
@@ -114,6 +114,41 @@ def test_what_is_looked_at_because_it_would_be_replaced_is_not_read_for_that(
     there = Path(shutil.copy(CAPTURE, tmp_path / name))
     assert run(["export", str(capture), "-o", str(there), "--force"]) == 0
     assert there.read_bytes() != CAPTURE.read_bytes()
+
+
+@pytest.mark.parametrize("force", [["--force"], []], ids=["forced", "not forced"])
+def test_no_file_of_a_dataset_is_written_over(
+    force: list[str], capture: Path, tmp_path: Path, capsys: Out
+) -> None:
+    dataset = tmp_path / "set"
+    assert run(["fleet", "add", str(capture), "--dataset", str(dataset)]) == 0
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[cost]\nmax = 1\n")
+    files = {path: path.read_bytes() for path in dataset.rglob("*") if path.is_file()}
+    assert len(files) > 3
+    for path in files:
+        assert run(["fleet", "report", "--dataset", str(dataset), "-o", str(path), *force]) == 2
+        assert run(["export", str(capture), "-o", str(path), *force]) == 2
+        assert run(["check", str(capture), "--max", "1", "--junit", str(path)]) == 2
+        assert "is a file of the dataset" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in dataset.rglob("*") if path.is_file()} == files
+    page = dataset / "page.html"
+    for _ in ("first", "again"):
+        assert run(["fleet", "report", "--dataset", str(dataset), "-o", str(page), "--force"]) == 0
+
+
+def test_a_link_to_a_file_that_is_read_may_be_replaced_where_it_lies(
+    capture: Path, tmp_path: Path, capsys: Out
+) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "elsewhere"
+    folder.mkdir()
+    other.mkdir()
+    shutil.copy(capture, folder)
+    (folder / "keep.txt").write_text("kept")
+    (other / "link").symlink_to(folder / "keep.txt")
+    assert run(["import", str(capture), "-o", str(other / "link"), "--force"]) == 0
+    assert (folder / "keep.txt").read_text() == "kept"
+    assert not (other / "link").is_symlink()
 
 
 @pytest.mark.parametrize("command", ["import", "export"])

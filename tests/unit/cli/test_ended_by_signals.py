@@ -15,7 +15,7 @@ import os, resource, signal, sys, time
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 """
 EXPORT = """
-from ctxctl.cli.output import Output, destination
+from ctxctl.cli.destination import destination; from ctxctl.cli.output import Output
 with destination(sys.argv[1], Output(), force=True) as file:
     file.write(b"new" * 100_000)
     print("begun", flush=True)
@@ -31,13 +31,13 @@ whole_file.replace_file(sys.argv[1], b"new")
 """
 IGNORING = """
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-from ctxctl.cli.output import Output, destination
+from ctxctl.cli.destination import destination; from ctxctl.cli.output import Output
 with destination(sys.argv[1], Output(), force=True) as file:
     file.write(b"new")
     os.kill(os.getpid(), signal.SIGHUP)
 """
 FORKING = """
-from ctxctl.cli.output import Output, destination
+from ctxctl.cli.destination import destination; from ctxctl.cli.output import Output
 with destination(sys.argv[1], Output(), force=True) as file:
     file.write(b"new")
     begun, begins = os.pipe()

@@ -114,3 +114,34 @@ def test_a_dataset_of_another_ctxctl_is_told_and_not_read(tmp_path: Path, schema
     with pytest.raises(UnreadableError) as told:
         opened(str(place))
     assert told.value.slug == slug
+
+
+@pytest.mark.parametrize("harm", ["cut", "empty", "gone", "rows", "foot"])
+def test_a_damaged_file_is_named(harm: str, tmp_path: Path) -> None:
+    files = written(tmp_path, by_chance(4, 30))
+    path = Path(files["steps"][0])
+    data = path.read_bytes()
+    harmed = {
+        "cut": data[:1000],
+        "empty": b"",
+        "gone": None,
+        "rows": data[:200] + b"\xa5" * 400 + data[600:],
+        "foot": data[:-400] + b"\xa5" * 380 + data[-20:],
+    }[harm]
+    path.unlink() if harmed is None else path.write_bytes(harmed)
+
+    def ask_all() -> None:
+        with Asked(files) as made:
+            made.ask("overview", {})
+            made.select("SELECT * FROM steps", {})
+
+    with pytest.raises(UnreadableError) as raised:
+        ask_all()
+    assert raised.value.slug == "dataset-damaged"
+    assert raised.value.message.startswith(f"{path}: ")
+
+
+def test_sql_that_fails_is_not_damage(asked: Asked) -> None:
+    with pytest.raises(UsageError) as raised:
+        asked.select("SELECT CAST('no' AS INTEGER) FROM steps", {})
+    assert raised.value.slug == "bad-sql"

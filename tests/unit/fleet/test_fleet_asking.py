@@ -13,6 +13,8 @@ from ctxctl.errors import UsageError
 from ctxctl.fleet.asking import Asker, Failed, Question
 from ctxctl.fleet.captures import CaptureFile, captures_in
 from ctxctl.fleet.store import AnswerStore
+from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 Ask = Callable[..., dict[str, bytes | Failed]]
@@ -157,7 +159,12 @@ def test_formats_and_traces_beside_each_other_are_captures(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "fixture", "format_name"),
-    [("crush.db", "crush/crush.db", "crush"), ("b.har", "har/chrome.har", "har")],
+    [
+        ("crush.db", "crush/crush.db", "crush"),
+        ("b.har", "har/chrome.har", "har"),
+        ("calls.traj", "swe_agent/calls.traj", "swe-agent"),
+        ("B.HAR", "har/chrome.har", "har"),
+    ],
 )
 def test_what_lies_beside_transcripts_in_other_files_is_a_capture_too(
     tmp_path: Path, name: str, fixture: str, format_name: str
@@ -166,6 +173,39 @@ def test_what_lies_beside_transcripts_in_other_files_is_a_capture_too(
     put(tmp_path, name, fixture)
     expected = sorted([("one.jsonl", "claude-code"), (name, format_name)])
     assert [(one.name, one.format) for one in captures_in(str(tmp_path))] == expected
+
+
+def test_results_of_tools_are_no_captures_whatever_lies_beside_the_transcripts(tmp_path: Path) -> None:
+    put(tmp_path, "p/one.jsonl", "claude_code/session.jsonl")
+    put(tmp_path, "p/one/tool-results/r.json", "har/chrome.har")
+    put(tmp_path, "p/one/subagents/agent-x.jsonl", "claude_code/session.jsonl")
+    put(tmp_path, "x.har", "har/chrome.har")
+    expected = [CaptureFile("p/one.jsonl", "claude-code"), CaptureFile("x.har", "har")]
+    assert captures_in(str(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("other", ["har/chrome.har", "crush/crush.db", "codex/rollout.jsonl"])
+def test_transcripts_and_what_lies_between_them_are_replayed_together(tmp_path: Path, other: str) -> None:
+    put(tmp_path, "p/one.jsonl", "claude_code/session.jsonl")
+    put(tmp_path, "p/one/subagents/agent-x.jsonl", "claude_code/session.jsonl")
+    name = f"x{Path(other).suffix}"
+    put(tmp_path, name, other)
+
+    def steps(path: Path) -> int:
+        with Inspector.open(path) as inspector:
+            return sum(isinstance(one, Step) for one in inspector.replay())
+
+    with Inspector.open(tmp_path) as inspector:
+        assert inspector.format == "several"
+    assert steps(tmp_path) == steps(tmp_path / "p") + steps(tmp_path / name)
+
+
+def test_a_trace_beside_captures_is_told_and_not_left_out_in_silence(tmp_path: Path) -> None:
+    put(tmp_path, "a.jsonl", "codex/rollout.jsonl")
+    put(tmp_path, "c.jsonl", "../traces/coding-agent.jsonl")
+    with Inspector.open(tmp_path) as inspector:
+        (problem,) = [one for one in inspector.problems if one.slug == "trace-beside-captures"]
+    assert problem.message.startswith("c.jsonl ")
 
 
 def test_what_lies_in_a_transcripts_own_directory_is_not_looked_at(

@@ -270,3 +270,14 @@ def test_definitions_that_go_round_in_a_circle_are_not_followed() -> None:
 
     assert not database_check.definitions_fit(pages)
     assert len(asked) <= 20_001
+
+
+def test_rows_that_break_a_rule_of_their_table_are_no_damage(tmp_path: Path) -> None:
+    path = made(tmp_path / "rules.db", "CREATE TABLE t (a)", "INSERT INTO t VALUES (NULL)")
+    with closing(sqlite3.connect(path)) as opened:
+        opened.execute("PRAGMA writable_schema = ON")
+        opened.execute("UPDATE sqlite_master SET sql = 'CREATE TABLE t (a NOT NULL)'")
+        opened.commit()
+    with closing(sqlite3.connect(path)) as opened:
+        assert opened.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok"
+        assert database_check.damage(opened) == ""

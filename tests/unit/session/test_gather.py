@@ -206,6 +206,44 @@ def test_of_changes_is_learned_what_is_learned_of_whole_windows(
     assert spliced == whole
 
 
+def test_what_a_request_of_no_kind_took_out_is_gone_for_the_next_one_too() -> None:
+    unknown = request(1, [], "side", "A0", [[1, 1, 0]])
+    del unknown["data"]["metadata"]["ctxctl"]["agent_type"]
+    events = [
+        told(0),
+        told(1),
+        request(0, [0, 1], "main", None, []),
+        unknown,
+        request(2, [], "main", "A1", []),
+    ]
+    learned = gathered(events).learned("c", "1.0")
+    assert learned is not None
+    assert [learned.contents[item.digest] for item in learned.threads["main"]] == ["text 0"]
+
+
+def test_a_client_that_a_request_of_no_kind_names_is_known_from_the_next_one() -> None:
+    billing = told(0)
+    billing["data"]["content"] = "x-anthropic-billing-header: cc_version=2.1.3.abc;"
+    unknown = request(0, [0, 1], "side", None, [])
+    del unknown["data"]["metadata"]["ctxctl"]["agent_type"]
+    made = gathered([billing, told(1), unknown, request(1, [], "main", "A0", [])])
+    assert (made.client, made.version) == ("claude-code", "2.1.3")
+
+
+def test_sessions_are_joined_in_the_order_of_their_first_requests() -> None:
+    def of(session: str, number: int, item: int, thread: str) -> Json:
+        return {**request(number, [item], thread, None, []), "session_id": session}
+
+    one, two = told(0), told(0)
+    two["data"] |= {"item_id": "i1", "content": "text 0 of another session"}
+    events = [one, two, told(3), told(4)]
+    # Of the main thread's requests of the first session, nothing is in all.
+    events += [of("A", 0, 3, "main"), of("A", 1, 4, "main"), of("B", 2, 0, "a"), of("A", 3, 1, "a")]
+    learned = gathered(events).learned("c", "1.0")
+    assert learned is not None
+    assert [learned.contents[item.digest] for item in learned.threads["agent:x"]] == ["text 0"]
+
+
 def test_windows_that_are_built_upon_other_threads_are_compared_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

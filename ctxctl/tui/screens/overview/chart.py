@@ -89,8 +89,8 @@ def chart(axis: Axis, width: int, height: int) -> list[Parts]:
     top = _top(columns, series.over(0, len(series)), shape)
     here = column_of(axis.at, len(series), shape.columns)
     made = [_bars(columns, shape, top, row, here, width) for row in range(shape.rows)]
-    if top < (limit := min(filter(None, (one.limit or one.cap for one in columns)), default=0)):
-        made[0] = _above(limit, width)
+    if top < (lowest := _lowest(columns))[0]:
+        made[0] = _above(*lowest, width)
     made += _marks(columns, shape, width)
     made.append(_numbers(axis, shape, here, width))
     if shape.turned:
@@ -106,9 +106,17 @@ def _top(columns: Sequence[Figures], whole: Figures, shape: Layout) -> int:
     return max(whole.used, *lines, 1)
 
 
-def _above(limit: int, width: int) -> Parts:
+def _lowest(columns: Sequence[Figures]) -> tuple[int, str]:
+    """The lowest limit, and how it is told; where there is none, the lowest point of compaction, else 0."""
+    limits = [limit for one in columns if (limit := one.limit or one.cap)]
+    if limits:
+        return min(limits), f"{_LIMIT} the limit of"
+    return min((one.threshold for one in columns if one.threshold), default=0), f"{COMPACTS} compaction at"
+
+
+def _above(limit: int, what: str, width: int) -> Parts:
     """The uppermost row where the limit is above it: no bar comes up to there."""
-    said = clip(f" {_LIMIT} the limit of {number(limit)} is above this", width - AXIS - 1)
+    said = clip(f" {what} {number(limit)} is above this", width - AXIS - 1)
     return [(f"{'↑':>{AXIS - 1}} ", "muted"), ("│", "muted"), (pad(said, width - AXIS - 1), "warning")]
 
 
