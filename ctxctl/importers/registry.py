@@ -19,12 +19,13 @@ from ctxctl.errors import CtxctlError, PluginError, UnreadableError, UsageError
 from ctxctl.importers.plugin import PluginFormat, guarded
 from ctxctl.importers.table import TABLE, Entry, HeadWords
 from ctxctl.ingest.about import About
-from ctxctl.ingest.build import Maker, Place
+from ctxctl.ingest.build import Maker, Place, TooMuchWorkError
 from ctxctl.ingest.checkpoint import checkpoint_of
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.folder import Folder, Importer, read_several
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.outline import OUTLINED, outline
+from ctxctl.ingest.run import most_work_amid_a_record, too_much_work
 from ctxctl.ingest.understood import Understood
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
@@ -344,7 +345,7 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
         checkpoint.hand_in("measured", lambda: (account, meter.entered(), unchanged, limited_report, first))
     bound: _WindowBound | None = None
     try:
-        for event in importer.read(source, limited_report):
+        for event in _bounded(importer, source, account, limited_report):
             if first:
                 first = False
                 _stamp(event, importer, source)
@@ -372,6 +373,18 @@ def capture_events(importer: Format, source: Source | Folder, report: Report) ->
         _stamp(opened, importer, source)
         yield opened
     yield make.event(vocab.FIDELITY_MEASURED, {"format": importer.name, **measured}, Place())
+
+
+def _bounded(
+    importer: Format, source: Source | Folder, account: Understood, report: Report
+) -> Iterator[dict[str, Any]]:
+    """The events of a capture, up to the one with which it comes to look at too much again."""
+    account.most_work = most_work_amid_a_record(_size(source))
+    try:
+        yield from importer.read(source, report)
+    except TooMuchWorkError as ended:
+        yield from ended.made
+        report(Problem(0, 0, "windows-too-large", too_much_work(int(account.most_work))))
 
 
 def _stamp(event: dict[str, Any], importer: Format, source: Source | Folder) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ctxctl.ingest.understood import Understood
 from ctxctl.listdiff import Splice
 from ctxctl.model import vocab
 from ctxctl.model.known_text import KnownText
@@ -130,6 +131,14 @@ def block(fields: tuple[str, str, str, bool, str, str, str, str]) -> Block:
     return tuple.__new__(Block, fields)
 
 
+class TooMuchWorkError(Exception):
+    """A capture goes back to its earlier windows so often that the import ends amid a record."""
+
+    def __init__(self, made: list[Json]) -> None:
+        self.made = made
+        """Events that were made before and not yet handed on."""
+
+
 class Maker:
     """Makes the events of one import: numbers them, gives them times, and says which line each is from."""
 
@@ -149,6 +158,20 @@ class Maker:
         """Some event so far names its session."""
         self.work = 0
         """Placements looked at so far because a record asked for a window that is not the one before it."""
+        self.account = Understood()
+        """Says how much of that there may be."""
+        self.waiting: list[Json] = []
+        """Events made and not yet handed on, where somebody (`Run`) keeps them."""
+
+    def count_work(self, looked: int) -> None:
+        """Count placements that are looked at again.
+
+        Raises TooMuchWorkError beyond what one record can need after all that came before (`Run.records` ends
+        before it at the end of a record); `capture_events` tells of it.
+        """
+        self.work += looked
+        if self.work > self.account.most_work:
+            raise TooMuchWorkError(self.waiting)
 
     def by(self, version: Any) -> None:
         """Take over the client's version from a line if it has one: a text, or the number of a schema."""

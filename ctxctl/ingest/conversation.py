@@ -141,7 +141,7 @@ class Conversation:
         fresh = [(part.block(), part.kind) for part in self._known(parts)]
         if not fresh and not removed:
             return
-        self._make.work += len(fresh) + removed
+        self._make.count_work(len(fresh) + removed)
         self._touch(at)
         self.rows[at : at + removed] = fresh
         if cause is not None:
@@ -156,7 +156,7 @@ class Conversation:
 
     def drop(self, unwanted: Callable[[str], bool], *, cause: str | None = None) -> int:
         """Take the items out whose id `unwanted` says yes to; returns how many rows went."""
-        self._make.work += len(self.rows)
+        self._make.count_work(len(self.rows))
         keep = [row for row in self.rows if not unwanted(row[0].item)]
         gone = len(self.rows) - len(keep)
         if gone:
@@ -183,7 +183,7 @@ class Conversation:
             kept: The rows that follow the parts.
             several: Sources that are one item each, of which several versions may stand side by side.
         """
-        self._make.work += len(self.rows) + len(parts) + len(kept)
+        self._make.count_work(len(self.rows) + len(parts) + len(kept))
         taken = {row[0].item for row in self.rows[:at]}
         before = [self._standing(row) for row in self.rows[at:] if row[0].item not in taken]
         after = [_asked(part, fresh) for part in parts] + [self._standing(row) for row in kept]

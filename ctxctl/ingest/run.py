@@ -22,11 +22,24 @@ WORK: Final = 300_000
 """Placements of earlier windows that an import may look at again, whatever the size of the capture."""
 _BYTES_WORKED: Final = 4
 """Bytes of a capture that entitle it to one more."""
+_ONCE_MORE: Final = 20_000
 
 
 def most_work(source: Source) -> int:
     """Placements of earlier windows that an import of a capture may look at again."""
-    return WORK + source.size // _BYTES_WORKED
+    return most_work_of(source.size)
+
+
+def most_work_of(size: int) -> int:
+    """As `most_work`, of a capture of so many bytes."""
+    return WORK + size // _BYTES_WORKED
+
+
+def most_work_amid_a_record(size: int) -> int:
+    """As `most_work_of`, amid a record: a line can go over its window once more than that allows, and a
+    document is one record.
+    """
+    return most_work_of(size) + _ONCE_MORE + size // (2 * _BYTES_WORKED)
 
 
 def too_much_work(most: int) -> str:
@@ -51,12 +64,13 @@ class Run:
         self.out: list[Json] = []
         """Events made and not yet handed on, in order."""
         self.make = Maker(name, f"{prefix or name}-")
+        self.make.waiting = self.out
         self.line = _NOWHERE
         """The line that is being read."""
         self.session: str | None = None
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
-        self.understood = understood.account_of(report)
+        self.understood = self.make.account = understood.account_of(report)
         """The account of what was not understood of the capture."""
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from math import inf
 from typing import Any, Final
 
 from ctxctl.ingest.about import HeldAgainst
@@ -46,6 +47,8 @@ class Understood:
         for."""
         self.contradictions = 0
         """Records whose parent or id cannot be, or that so many others stand beside as no session has."""
+        self.most_work = inf
+        """How many placements of earlier windows an importer may look at again (`Maker.count_work`)."""
         self.newer: str | None = None
         """The newest version met that is newer than what the importer was held against."""
         self._newer_at = (0, 0)

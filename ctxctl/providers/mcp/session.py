@@ -188,6 +188,7 @@ class McpSession(Run):
         self.emit(vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED, record, self._place())
 
     def _surface(self) -> None:
+        self.make.count_work(len(self._offered))
         record = self.make.record(
             surface_id=f"offered-{self.line.number}",
             scope="session",
