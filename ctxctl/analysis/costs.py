@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from functools import lru_cache
-from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.analysis.spending import PARTS, NamedFrame
+from ctxctl.analysis.spending import NamedFrame
+from ctxctl.analysis.spent import Spent, SpentOn
 from ctxctl.model.cost_sums import CostSums, DoubtedSums, PartSum, Run, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
@@ -76,25 +75,6 @@ class StepCost(NamedTuple):
         return self.billed_tokens is not None or not only_recorded(window.used_method, window.unrecorded)
 
 
-class SpentOn(NamedTuple):
-    """What went on one thing over a session."""
-
-    name: str
-    steps: int
-    tokens: int
-    """The sum over all requests."""
-    money: Decimal
-    unpriced: int
-    """Tokens of requests whose price is not known."""
-    is_least: bool = False
-    """The size of some of its items is not known: `tokens` and `money` are without them."""
-
-    @property
-    def is_unknown(self) -> bool:
-        """Nothing of it could be counted."""
-        return self.is_least and not self.tokens
-
-
 class Costs(CostSums):
     """Sums over the steps of a session; feed it with `add`.
 
@@ -108,12 +88,9 @@ class Costs(CostSums):
         self._book = book
         self._by = by
         self._frames: dict[tuple[str | None, str], NamedFrame] = {}
-        self._spent: dict[str, list[int]] = {}
-        """By name: requests, tokens, and tokens of requests whose price is not known."""
+        self._spent = Spent()
         self._uncounted: set[str] = set()
         """Names with an item of unknown size."""
-        self._parts: dict[Rates, dict[str, list[int]]] = {}
-        """By rates and name, tokens by `PARTS`, priced together when they are asked for."""
 
     def add(self, step: Step, placements: list[Placement], delta: FrameDelta | None = None) -> StepCost:
         """Take in one step with its frame; `delta`, how that differs from the thread's step before."""
@@ -123,9 +100,10 @@ class Costs(CostSums):
             key = (step.session, step.thread)
             frame = self._frames.get(key)
             if frame is None:
-                frame = self._frames[key] = NamedFrame(self._by, self._uncounted)
+                frame = self._frames[key] = NamedFrame(self._by, self._uncounted, self._spent)
             frame.move_to(placements, delta)
-            self._spend(cost, frame)
+            beside = max(0, cost.step.window.unrecorded or 0)
+            frame.spend(cost.sent_tokens, beside, cost.priced.rates, unpriced=cost.sent is None)
         return cost
 
     @property
@@ -135,37 +113,9 @@ class Costs(CostSums):
 
     def spent(self) -> list[SpentOn]:
         """By name, the dearest first; among equals by tokens, then by name."""
-        money = dict.fromkeys(self._spent, ZERO)
-        for rates, names in self._parts.items():
-            for name, parts in names.items():
-                spent = priced(Tokens(**dict(zip(PARTS, parts, strict=True))), rates)
-                assert spent is not None
-                money[name] += spent.total
-        found = [
-            SpentOn(name, steps, tokens, money[name], unpriced, name in self._uncounted)
-            for name, (steps, tokens, unpriced) in self._spent.items()
-        ]
-        return sorted(found, key=lambda s: (-s.money, -s.tokens, s.name))
-
-    def _spend(self, cost: StepCost, frame: NamedFrame) -> None:
-        rates = cost.priced.rates
-        same, unknown = self._parts.setdefault(rates, {}), _unpriced_parts(rates)
-        beside = max(0, cost.step.window.unrecorded or 0)
-        for name, (*parts, tokens) in frame.parts(cost.sent_tokens, beside).items():
-            row = self._spent.setdefault(name, [0, 0, 0])
-            row[0] += 1
-            row[1] += tokens
-            if cost.sent is None:
-                row[2] += tokens
-            elif not any(parts[part] for part in unknown):
-                known = same.get(name)
-                same[name] = parts if known is None else list(map(add, known, parts))
-
-
-@lru_cache(maxsize=256)
-def _unpriced_parts(rates: Rates) -> tuple[int, ...]:
-    """Which of `PARTS` have no rate."""
-    return tuple(n for n, part in enumerate(PARTS) if priced(Tokens(**{part: 1}), rates) is None)
+        for frame in self._frames.values():
+            frame.settle()
+        return self._spent.found(self._uncounted)
 
 
 def add_cost(sums: CostSums, cost: StepCost) -> None:

@@ -7,6 +7,8 @@ these are many, the sums of what the frame begins with are kept from step to ste
 
 Where more is counted than was billed, every item is worth less than it counts: the parts of the bill are
 stretched over what is counted, and each is shared out by the tokens that it then covers.
+
+Where names are many (items), those that stand are not gone through either (`spent.Standing`).
 """
 
 from __future__ import annotations
@@ -16,23 +18,20 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.engine.sizes.prefix import provider_order
+from ctxctl.analysis.spent import NOT_RECORDED, PARTS, Share, Spent, Standing, unpriced_parts
+from ctxctl.engine.sizes.prefix import is_provider_order, provider_order
 from ctxctl.model.vocab import rank_of
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.frames import FrameDelta
-    from ctxctl.model.money import Tokens
+    from ctxctl.model.money import Rates, Tokens
     from ctxctl.model.results import Placement
 
-NOT_RECORDED: Final = "(not recorded)"
-"""What is spent on what was sent and is not in the trace, by whatever items are named."""
-PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
-"""Parts of a bill in the order in which providers place what is sent."""
 _REST: Final = rank_of("history")
 _WALKED: Final = 256
 """Placements outside of the largest part, at either end, up to which going through them costs least."""
 _FEW: Final = 64
-"""Names of which sums can be kept."""
+"""Names that are gone through at each request, and of which sums of what a frame begins with can be kept."""
 _EACH: Final = 64
 """Placements from one kept sum to the next."""
 
@@ -51,12 +50,14 @@ class _Region(NamedTuple):
 class NamedFrame:
     """The sums of one thread's frame by name."""
 
-    def __init__(self, by: By, uncounted: set[str]) -> None:
-        """`uncounted` is given the names that had an item of unknown size."""
+    def __init__(self, by: By, uncounted: set[str], spent: Spent) -> None:
+        """`uncounted` is given the names that had an item of unknown size, `spent` what requests cost."""
         self._by = by
         self._uncounted = uncounted
+        self._standing = Standing(spent)
         self._placements: list[Placement] = []
         self._tokens: dict[str, int] = {}
+        self._whole = 0
         self._copies: dict[str, int] = {}
         self._heads: dict[Placement, int] = {}
         """Placements that providers put first, with the number of copies of each."""
@@ -68,7 +69,10 @@ class NamedFrame:
             delta.before is self._placements or delta.before == self._placements  # compared by identity
         )
         if delta is None or not known:
-            self._tokens, self._copies, self._heads = {}, {}, {}
+            self.settle()
+            for name in self._tokens:
+                self._standing.leave(name)
+            self._tokens, self._copies, self._heads, self._whole = {}, {}, {}, 0
             self._count(placements, 1)
             self._sums.keep(0)
         else:
@@ -81,16 +85,82 @@ class NamedFrame:
         tokens, copies = self._tokens, self._copies
         for placement in placements:
             name = self._by(placement)
-            tokens[name] = tokens.get(name, 0) + sign * placement.tokens
+            stands = tokens.get(name)
+            self._standing.settle(name, stands)
+            tokens[name] = (stands or 0) + sign * placement.tokens
+            self._whole += sign * placement.tokens
             copies[name] = copies.get(name, 0) + sign
             if not copies[name]:
                 del tokens[name], copies[name]
+                self._standing.leave(name)
             if placement.rank < _REST:
                 stood = self._heads.pop(placement, 0) + sign
                 if stood:
                     self._heads[placement] = stood
             if placement.method == "uncounted":
                 self._uncounted.add(name)
+
+    def settle(self) -> None:
+        """Put down what was spent so far on all that stands."""
+        for name, tokens in self._tokens.items():
+            self._standing.settle(name, tokens)
+
+    def spend(self, billed: Tokens, beside: int, rates: Rates, *, unpriced: bool) -> None:
+        """Put a request down to what stands in the frame.
+
+        Args:
+            billed: The request.
+            beside: Tokens that were sent and are not recorded; they stand first.
+            rates: Of its bill.
+            unpriced: Whether what was sent has no price.
+        """
+        unknown = unpriced_parts(rates)
+        has_rates = not any(getattr(billed, PARTS[part]) for part in unknown)
+        if len(self._tokens) > _FEW and (unpriced or has_rates):
+            self._spend_on_many(billed, beside, rates, unpriced=unpriced)
+            return
+        spent = self._standing.spent
+        for name, (*parts, tokens) in self.parts(billed, beside).items():
+            spent.add(name, 1, tokens, tokens if unpriced else 0)
+            if not unpriced and not any(parts[part] for part in unknown):
+                for part, put in enumerate(parts):
+                    spent.put(name, (rates, part), put)
+
+    def _spend_on_many(self, billed: Tokens, beside: int, rates: Rates, *, unpriced: bool) -> None:
+        """As `parts` has it, but what stands in the largest part is not gone through."""
+        spent, whole = self._standing.spent, self._whole + beside
+        regions = _regions(billed, whole)
+        if beside:
+            requests = 0 if NOT_RECORDED in self._tokens else 1
+            spent.add(NOT_RECORDED, requests, beside, beside if unpriced else 0)
+        if unpriced or not regions:
+            self._standing.request(None, unpriced=unpriced)
+            return
+        most = max(regions, key=lambda region: region.end - region.start)
+        stretched = whole > _context(billed)
+        put_down = _PutDown(spent, rates, billed, stretched=stretched)
+        self._standing.request((rates, most.part), unpriced=False, each=put_down.each(most))
+        put_down.put(NOT_RECORDED, most, beside)
+        for region in regions if stretched else ():
+            spent.share_out((rates, region.part), getattr(billed, PARTS[region.part]))
+        for walk, outside in self._walks(beside, whole, regions, most):
+            for name, start, end in walk:
+                for region in outside:
+                    common = min(end, region.end) - max(start, region.start)
+                    if common > 0:
+                        put_down.put(name, most, -common)
+                        put_down.put(name, region, common)
+
+    def _walks(
+        self, beside: int, whole: int, regions: list[_Region], most: _Region
+    ) -> tuple[tuple[Iterator[tuple[str, int, int]], list[_Region]], ...]:
+        """The pieces of the request before and behind its largest part, with the parts that they are in."""
+        ordered = provider_order(self._placements, sum(self._heads.values()), self._heads)
+        at = regions.index(most)
+        return (
+            (self._forward(ordered, beside, most.start), regions[:at]),
+            (self._backward(ordered, beside, whole, most.end), regions[at + 1 :]),
+        )
 
     def parts(self, billed: Tokens, beside: int) -> dict[str, list[int]]:
         """By name, its billed tokens by `PARTS`, and all that it counts.
@@ -110,15 +180,10 @@ class NamedFrame:
         most = max(regions, key=lambda region: region.end - region.start)
         for row in found.values():
             row[most.part] = row[-1]
-        ordered = provider_order(self._placements, sum(self._heads.values()), self._heads)
-        at = regions.index(most)
-        walks = (
-            (self._forward(ordered, beside, most.start), regions[:at]),
-            (self._backward(ordered, beside, whole, most.end), regions[at + 1 :]),
-        )
-        for walk, outside in walks:
+        is_ordered = is_provider_order(self._placements, sum(self._heads.values()))
+        for walk, outside in self._walks(beside, whole, regions, most):
             pieces = list(islice(walk, _WALKED))
-            if len(pieces) == _WALKED and len(found) <= _FEW and ordered is self._placements:
+            if len(pieces) == _WALKED and len(found) <= _FEW and is_ordered:
                 self._subtract(found, beside, outside, most)
             else:
                 _put_down(found, chain(pieces, walk), outside, most)
@@ -197,6 +262,33 @@ class _PrefixSums:
                 sums[name] = sums.get(name, 0) + tokens
                 at += tokens
         return at
+
+
+class _PutDown:
+    """Puts counted tokens down to the parts of one bill: as they are, or as many as were billed for them."""
+
+    def __init__(self, spent: Spent, rates: Rates, billed: Tokens, *, stretched: bool) -> None:
+        self._spent = spent
+        self._rates = rates
+        self._billed = billed
+        self._stretched = stretched
+
+    def each(self, region: _Region) -> float | None:
+        """What is billed for each counted token of a part, where that is less."""
+        if not self._stretched:
+            return None
+        return float(getattr(self._billed, PARTS[region.part])) / (region.end - region.start)
+
+    def put(self, name: str, region: _Region, tokens: int) -> None:
+        """Put tokens down to a part."""
+        share: Share = (self._rates, region.part)
+        each = self.each(region)
+        if not tokens:
+            return
+        if each is None:
+            self._spent.put(name, share, tokens)
+        else:
+            self._spent.give(name, share, tokens * each)
 
 
 def _put_down(

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ctxctl.analysis.costs import Costs, SpentOn, StepCost, stated_of
+from ctxctl.analysis.costs import Costs, StepCost, stated_of
+from ctxctl.analysis.spent import SpentOn
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
 from ctxctl.model.cost_sums import CostSums

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor
 from unittest import mock
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.analysis import spending
-from ctxctl.analysis.spending import NOT_RECORDED, PARTS, NamedFrame
+from ctxctl.analysis.spending import NamedFrame
+from ctxctl.analysis.spent import NOT_RECORDED, PARTS, Spent
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.sizes.prefix import provider_order
-from ctxctl.model.money import Tokens
+from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Placement
 
 KINDS = ("tool", "system", "message", NOT_RECORDED)
@@ -94,7 +96,7 @@ def test_what_changes_tells_what_whole_frames_tell(
     walked: int, each: int, pool: list[Placement], steps: list[tuple[list[int], Tokens, int, bool]]
 ) -> None:
     """Whether what is outside of the largest part is gone through, or told by sums that are kept."""
-    named, before = NamedFrame(lambda p: p.kind, set()), list[Placement]()
+    named, before = NamedFrame(lambda p: p.kind, set(), Spent()), list[Placement]()
     with mock.patch.multiple(spending, _WALKED=walked, _EACH=each):
         for chosen, billed, beside, told in steps:
             frame = [pool[n] for n in chosen if n < len(pool)]
@@ -104,10 +106,61 @@ def test_what_changes_tells_what_whole_frames_tell(
             before = frame
 
 
+RATES = Rates(*(Decimal(n + 1) for n in range(len(Rates._fields))))
+steps_of_many = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 11), max_size=10, unique=True),
+        bills,
+        st.sampled_from((0, 0, 4)),
+        st.sampled_from((True, True, False)),
+        st.sampled_from((False, False, True)),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(
+    pool=placements, steps=steps_of_many, few=st.lists(st.sampled_from((-1, 1000)), min_size=6, max_size=6)
+)
+def test_what_stands_is_put_down_as_if_it_were_gone_through(
+    pool: list[Placement], steps: list[tuple[list[int], Tokens, int, bool, bool]], few: list[int]
+) -> None:
+    """However the requests are told: where all that is counted was billed, exactly; else within rounding, and
+    exactly in the sum of each part.
+    """
+    spents = Spent(), Spent()
+    lazy, plainly = (NamedFrame(lambda p: p.item, set(), spent) for spent in spents)
+    before, stretched = list[Placement](), 0
+    for (chosen, billed, beside, told, unpriced), least in zip(steps, few, strict=False):
+        frame = [pool[n] for n in chosen if n < len(pool)]
+        delta = delta_of(before, frame) if told else None
+        counted = sum(p.tokens for p in frame) + beside
+        stretched += counted > sum(getattr(billed, name) for name in PARTS) > 0
+        for named, size in ((lazy, least), (plainly, 1000)):
+            with mock.patch.object(spending, "_FEW", size):
+                named.move_to(frame, delta)
+                named.spend(billed, beside, RATES, unpriced=unpriced)
+        before = frame
+    lazy.settle()
+    found, wanted = (
+        {one.name: (one.steps, one.tokens, one.unpriced) for one in spent.found(())} for spent in spents
+    )
+    assert found == wanted
+    (made, exact) = (spent.parts().get(RATES, {}) for spent in spents)
+    none = [0] * len(PARTS)
+    for part in range(len(PARTS)):
+        assert sum(row[part] for row in made.values()) == sum(row[part] for row in exact.values())
+    for name in made.keys() | exact.keys():
+        for got, want in zip(made.get(name, none), exact.get(name, none), strict=True):
+            assert got >= 0
+            assert abs(got - want) <= 3 * stretched
+
+
 @given(placements, bills)
 def test_changes_of_another_frame_are_not_taken(pool: list[Placement], billed: Tokens) -> None:
     """A frame that was weighed anew is counted anew."""
-    named = NamedFrame(lambda p: p.kind, set())
+    named = NamedFrame(lambda p: p.kind, set(), Spent())
     named.move_to(pool, delta_of([], pool))
     again = [placement(p.kind, p.tokens * 2 + 1, p.rank, p.key) for p in pool]
     named.move_to(again[1:], delta_of(again, again[1:]))

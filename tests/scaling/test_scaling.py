@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "lint-json": ["lint", "IN", "--json"],
     "cost": ["cost", "IN"],
     "cost-steps": ["cost", "IN", "--steps"],
+    "cost-items": ["cost", "IN", "--by", "item"],
     "compactions": ["compactions", "IN"],
     "check": ["check", "IN", "--max", "100000", "--no-misses", "--stable-prefix"],
     "validate": ["validate", "IN"],

@@ -49,6 +49,7 @@ _BOUNDS: Final = {
     ("ctxctl.engine.simulate.incremental", "_SEATS_FREE"): 500,
     ("ctxctl.engine.simulate.incremental", "_SEATS_EACH"): 16,
     ("ctxctl.analysis.spending", "_WALKED"): 8,
+    ("ctxctl.analysis.spending", "_FEW"): 4,
     ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,
