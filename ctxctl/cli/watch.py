@@ -64,7 +64,7 @@ def watch(
     run = begin(options)
     if place is not None:
         place = whole_trace(place, "`ctxctl show {}` shows it; --until TURN ends when a turn is over")
-    _check(place, run.settings.calibration)
+    _check(place, run.settings.calibration, idle)
     lines = (
         options.plain
         or options.json
@@ -78,7 +78,9 @@ def watch(
     raise Done(_lines(place, run, until=until, command=exec_, idle=idle, pin=pin))
 
 
-def _check(place: str | None, calibration: str) -> None:
+def _check(place: str | None, calibration: str, idle: float | None) -> None:
+    from math import isfinite
+
     from ctxctl.errors import UsageError
     from ctxctl.session.calibration import SESSION
 
@@ -87,6 +89,9 @@ def _check(place: str | None, calibration: str) -> None:
             "no-calibration", "a session that is still being written cannot be fitted to",
             hint="`ctxctl calibrate OLDER… --save` fits to others and keeps it for this one",
         )  # fmt: skip
+
+    if idle is not None and not isfinite(idle):
+        raise UsageError("bad-time", f"--idle {idle}: not a number of seconds", hint="for example 30, or 0.5")
 
     if place == "-":
         raise UsageError(

@@ -298,3 +298,58 @@ CLAUDE_CODE = (
     straight, of_itself, one_cycle, pairs, children_first, star, from_the_beginning, two_ends, roots,
     same_uuid, one_answer, one_line, late_results,
 )  # fmt: skip
+
+
+# -- Documents and batches, which are one record ---------------------------------------------------------
+
+
+def atif_summaries(count: int) -> bytes:
+    """A prompt of many blocks, and as many summaries of all before."""
+    blocks = [{"type": "text", "text": f"rule {n}"} for n in range(count)]
+    summary = {"source": "system", "message": "Performed context summarization"}
+    steps = [
+        {"source": "system", "message": blocks},
+        *([summary] * count),
+        {"source": "user", "message": "q"},
+        {"source": "agent", "message": "a"},
+    ]
+    numbered = [{"step_id": n, **step} for n, step in enumerate(steps, 1)]
+    agent = {"name": "helper", "version": "1", "model_name": "acme/large"}
+    return json.dumps(
+        {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": agent, "steps": numbered}
+    ).encode()
+
+
+def goose_summaries(count: int) -> bytes:
+    """Many messages, and as many summaries of all before."""
+
+    def message(name: str, *, agent: bool = True, user: bool = True) -> Json:
+        content = [{"type": "text", "text": name}]
+        seen = {"userVisible": user, "agentVisible": agent}
+        return {"id": name, "role": "user", "created": 1_750_000_000, "content": content, "metadata": seen}
+
+    messages = [message(f"m{n}") for n in range(count)]
+    for n in range(count):
+        messages += [message(f"h{n}", agent=False), message(f"s{n}", user=False)]
+    head = {
+        "id": "20260201_3",
+        "working_dir": "/home/ada/bees",
+        "name": "Honey",
+        "created_at": "2026-02-01T07:00:00Z",
+        "updated_at": "2026-02-01T07:10:00Z",
+        "extension_data": {},
+    }
+    return json.dumps({**head, "message_count": len(messages), "conversation": messages}).encode()
+
+
+def mcp_batch(count: int) -> bytes:
+    """One line with many tools, and as many answers after each of which all of these are offered."""
+    tools = [{"name": f"t{n}", "inputSchema": {}} for n in range(count)]
+    again = {"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "a"}, "instructions": "x"}}
+    batch: list[Json] = [
+        {"jsonrpc": "2.0", "id": 0, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 0, "result": {"tools": tools}},
+        *([again] * count),
+    ]
+    first = {"jsonrpc": "2.0", "id": 0, "method": "initialize"}
+    return b"".join(json.dumps(line).encode() + b"\n" for line in (first, batch))

@@ -143,6 +143,9 @@ FILES: Final = (
     _multiplied("roo-afresh", 2000, _ROO_CONDENSED, " afresh", "environment_details", 4),
     _multiplied("mcp-again", 3000, "mcp_session/exchanges.jsonl", "records again", "search", 2),
     _multiplied("mcp-afresh", 3000, "mcp_session/exchanges.jsonl", "records afresh", "search", 2),
+    HostileFile("atif-summaries", 8000, ".json", growing.atif_summaries, "system_prompt-1", 96),
+    HostileFile("goose-summaries", 4000, ".json", growing.goose_summaries, "user_message-1", 96),
+    HostileFile("mcp-batch", 20_000, ".jsonl", growing.mcp_batch, "t0", 96),
 )
 """All of them."""
 BY_NAME: Final = {file.name: file for file in FILES}

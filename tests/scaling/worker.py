@@ -45,6 +45,7 @@ _BOUNDS: Final = {
     ("ctxctl.engine.replay.stale_copies", "_MANY"): 4,
     ("ctxctl.importers.registry", "REPEATED"): 100,
     ("ctxctl.ingest.run", "WORK"): 500,
+    ("ctxctl.ingest.run", "_ONCE_MORE"): 100,
     ("ctxctl.engine.simulate.unfitted_window", "_MOST"): 2000,
     ("ctxctl.engine.simulate.incremental", "_SEATS_FREE"): 500,
     ("ctxctl.engine.simulate.incremental", "_SEATS_EACH"): 16,
