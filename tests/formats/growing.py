@@ -307,12 +307,8 @@ def atif_summaries(count: int) -> bytes:
     """A prompt of many blocks, and as many summaries of all before."""
     blocks = [{"type": "text", "text": f"rule {n}"} for n in range(count)]
     summary = {"source": "system", "message": "Performed context summarization"}
-    steps = [
-        {"source": "system", "message": blocks},
-        *([summary] * count),
-        {"source": "user", "message": "q"},
-        {"source": "agent", "message": "a"},
-    ]
+    turn: list[Json] = [{"source": "user", "message": "q"}, {"source": "agent", "message": "a"}]
+    steps = [*turn, {"source": "system", "message": blocks}, *([summary] * count), *turn]
     numbered = [{"step_id": n, **step} for n, step in enumerate(steps, 1)]
     agent = {"name": "helper", "version": "1", "model_name": "acme/large"}
     return json.dumps(
@@ -328,7 +324,11 @@ def goose_summaries(count: int) -> bytes:
         seen = {"userVisible": user, "agentVisible": agent}
         return {"id": name, "role": "user", "created": 1_750_000_000, "content": content, "metadata": seen}
 
-    messages = [message(f"m{n}") for n in range(count)]
+    messages = [
+        message("q"),
+        {**message("a"), "role": "assistant"},
+        *[message(f"m{n}") for n in range(count)],
+    ]
     for n in range(count):
         messages += [message(f"h{n}", agent=False), message(f"s{n}", user=False)]
     head = {

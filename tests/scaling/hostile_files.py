@@ -143,8 +143,8 @@ FILES: Final = (
     _multiplied("roo-afresh", 2000, _ROO_CONDENSED, " afresh", "environment_details", 4),
     _multiplied("mcp-again", 3000, "mcp_session/exchanges.jsonl", "records again", "search", 2),
     _multiplied("mcp-afresh", 3000, "mcp_session/exchanges.jsonl", "records afresh", "search", 2),
-    HostileFile("atif-summaries", 8000, ".json", growing.atif_summaries, "system_prompt-1", 96),
-    HostileFile("goose-summaries", 4000, ".json", growing.goose_summaries, "user_message-1", 96),
+    HostileFile("atif-summaries", 8000, ".json", growing.atif_summaries, "step-1", 400),
+    HostileFile("goose-summaries", 4000, ".json", growing.goose_summaries, "q/0", 192),
     HostileFile("mcp-batch", 20_000, ".jsonl", growing.mcp_batch, "t0", 96),
 )
 """All of them."""
