@@ -44,6 +44,8 @@ class Sink:
         self._size = 0
         self._name_checked_at = 0.0
         self._torn = False
+        self._is_name_kept = False
+        """Whether the directory, in which a new file is a name, is on the disk too."""
         self._no_rotation_before = 0.0
         self._identity = (0, 0)
         self._key: tuple[int, ...] = ()
@@ -101,6 +103,9 @@ class Sink:
         if self._fsync:
             try:
                 os.fsync(self._fd)
+                if not self._is_name_kept:
+                    _sync_directory(os.path.dirname(self.path))
+                    self._is_name_kept = True
             except OSError as error:
                 self.unsynced += 1
                 self.sync_error = error.strerror
@@ -142,6 +147,7 @@ class Sink:
         self._identity = found.st_dev, found.st_ino
         self._key = found[1:4]
         self.files += 1
+        self._is_name_kept = False
         self.only_traces = True
         self.why = why
         if why != "rotated":
@@ -236,6 +242,15 @@ class Sink:
         """Return the name of a file that was rotated away."""
         stem, dot = os.path.splitext(self.path)
         return f"{stem}.{number}{dot}"
+
+
+def _sync_directory(path: str) -> None:
+    """Wait until the names in a directory are on the disk.  Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _is_free(name: str) -> bool:

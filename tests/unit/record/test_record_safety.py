@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -483,6 +484,27 @@ def test_a_write_that_hangs_opens_a_breaker(path: Path, monkeypatch: pytest.Monk
     recorder.close()
     assert types(path) == ["item.added", vocab.RECORD_DROPPED, "item.added"]
     assert data(path, vocab.RECORD_DROPPED) == [{"n": 1, "reasons": {"slow": 1}, "first": 2, "last": 2}]
+
+
+def test_with_fsync_the_name_of_each_new_file_is_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bool] = []
+    """Of each, whether it was a directory."""
+    fsync = os.fsync
+
+    def noting(fd: int) -> None:
+        synced.append(stat.S_ISDIR(os.fstat(fd).st_mode))
+        fsync(fd)
+
+    monkeypatch.setattr(sink.os, "fsync", noting)
+    with Recorder(tmp_path / "new" / "run.jsonl", session="s", fsync=True, rotate_bytes=1500) as recorder:
+        for n in range(20):
+            recorder.item(f"item-{n}", "x" * 100)
+    files = len(list((tmp_path / "new").iterdir()))
+    assert files > 1
+    assert synced[:3] == [False, True, False]
+    assert sum(synced) == files
 
 
 def test_a_disk_that_cannot_sync_is_told_of(
