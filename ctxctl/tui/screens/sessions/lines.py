@@ -135,9 +135,10 @@ def nothing(view: Arranged, width: int) -> list[Parts]:
         "ctxctl replay FILE         opens any trace or capture, wherever it is",
         "ctxctl record -- COMMAND   records a session while it runs",
         "ctxctl formats             what can be opened, and where clients write it", "",
-        "looked in:",
-        *(f"  {short_path(place)}" for place in view.places),
         *(["not readable:"] if view.closed else []),
         *(f"  {one_line(short_path(one))}" for one in view.closed[:_CLOSED]),
+        *([""] if view.closed else []),
+        "looked in:",
+        *(f"  {short_path(place)}" for place in view.places),
     ]  # fmt: skip
     return [laid_out([Column(f"  {text}", "muted" if n else "")], width) for n, text in enumerate(said)]
