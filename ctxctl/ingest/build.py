@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 from hashlib import sha256
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from ctxctl.ingest.understood import Understood
 from ctxctl.listdiff import Splice
 from ctxctl.model import vocab
 from ctxctl.model.known_text import KnownText
@@ -131,6 +131,14 @@ def block(fields: tuple[str, str, str, bool, str, str, str, str]) -> Block:
     return tuple.__new__(Block, fields)
 
 
+class _WorkAccount(Protocol):
+    most_work: float
+
+
+class _Unbounded:
+    most_work: float = inf
+
+
 class TooMuchWorkError(Exception):
     """A capture goes back to its earlier windows so often that the import ends amid a record."""
 
@@ -158,7 +166,7 @@ class Maker:
         """Some event so far names its session."""
         self.work = 0
         """Placements looked at so far because a record asked for a window that is not the one before it."""
-        self.account = Understood()
+        self.account: _WorkAccount = _Unbounded()
         """Says how much of that there may be."""
         self.waiting: list[Json] = []
         """Events made and not yet handed on, where somebody (`Run`) keeps them."""

@@ -70,7 +70,7 @@ class Run:
         self.session: str | None = None
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
-        self.understood = self.make.account = understood.account_of(report)
+        self.make.account = self.understood = understood.account_of(report)
         """The account of what was not understood of the capture."""
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:

@@ -47,7 +47,7 @@ class Understood:
         for."""
         self.contradictions = 0
         """Records whose parent or id cannot be, or that so many others stand beside as no session has."""
-        self.most_work = inf
+        self.most_work: float = inf
         """How many placements of earlier windows an importer may look at again (`Maker.count_work`)."""
         self.newer: str | None = None
         """The newest version met that is newer than what the importer was held against."""
