@@ -147,12 +147,16 @@ class Conversation:
         if cause is not None:
             self._cause = cause
 
-    def put(self, at: int, part: Part) -> None:
-        """Put another part in the place of row `at`; the cost does not depend on the place."""
+    def put(self, at: int, part: Part, *, cause: str | None = None) -> None:
+        """Put another part in the place of row `at`; the cost does not depend on the place.
+
+        `cause`: why the old one goes.
+        """
         self._known([part])
         if at < self._clean:
             self._puts.setdefault(at, self.rows[at])
         self.rows[at] = part.block(), part.kind
+        self._cause = cause or self._cause
 
     def drop(self, unwanted: Callable[[str], bool], *, cause: str | None = None) -> int:
         """Take the items out whose id `unwanted` says yes to; returns how many rows went."""

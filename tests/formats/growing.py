@@ -294,6 +294,82 @@ PI = (
 )  # fmt: skip
 
 
+# -- opencode -------------------------------------------------------------------------------------------
+
+
+def _hooked(kind: str, **properties: Any) -> Any:
+    return ["event", {"event": {"type": kind, "properties": {"sessionID": "s", **properties}}}]
+
+
+def _said(at: int, role: str, *parts: Json, **info: Any) -> list[Any]:
+    """A message of a log, with its parts."""
+    own = {"id": f"m{at}", "sessionID": "s", "role": role, "time": {"created": 1000 + at}, **info}
+    told = [
+        {"id": f"p{at}-{n}", "messageID": f"m{at}", "sessionID": "s", **part} for n, part in enumerate(parts)
+    ]
+    return [
+        _hooked("message.updated", info=own),
+        *(_hooked("message.part.updated", part=part) for part in told),
+    ]
+
+
+def _log(rows: Iterable[Any]) -> bytes:
+    return as_lines([_hooked("session.created", info={"id": "s", "version": "1.2.27"}), *rows])
+
+
+_TEXT: Json = {"type": "text", "text": "x"}
+
+
+def oc_unknown_removed(count: int) -> bytes:
+    """A session of prompts, and as many removals of messages that never were."""
+    said = [row for at in range(count // 2) for row in _said(at, "user", _TEXT)]
+    gone = [_hooked("message.removed", messageID=f"x{at}") for at in range(count // 2)]
+    return _log([*said, *gone, *_said(count, "assistant", _TEXT)])
+
+
+def oc_removed(count: int) -> bytes:
+    """A session of prompts that are all taken back, the first one first."""
+    said = [row for at in range(count // 2) for row in _said(at, "user", _TEXT)]
+    gone = [_hooked("message.removed", messageID=f"m{at}") for at in range(count // 2)]
+    return _log([*said, *gone, *_said(count, "assistant", _TEXT)])
+
+
+def oc_planned(count: int) -> bytes:
+    """Prompts and answers in plan mode: each request has its reminder."""
+    return _log(
+        row for at in range(count) for row in _said(at, ("user", "assistant")[at % 2], _TEXT, agent="plan")
+    )
+
+
+def oc_one_prompt(count: int) -> bytes:
+    """A prompt, and answers without end in plan mode."""
+    return _log(
+        row for at in range(count) for row in _said(at, "assistant" if at else "user", _TEXT, agent="plan")
+    )
+
+
+def oc_mentioned(count: int) -> bytes:
+    """Messages of which nothing comes but that they are there."""
+    return _log(row for at in range(count) for row in _said(at, "user"))
+
+
+def oc_pruned(count: int) -> bytes:
+    """Results of tools, each of which is pruned before another request; nothing else comes by then."""
+    half = count // 2
+    done = {"status": "completed", "input": {}, "output": "x"}
+    calls = [
+        {"type": "tool", "tool": "read", "callID": f"c{at}",
+         "state": {**done, "time": {"compacted": 1000 + half + at}}}
+        for at in range(half)
+    ]  # fmt: skip
+    given = [row for at in range(half) for row in _said(at, "assistant", calls[at])]
+    asked = [row for at in range(half, count) for row in _said(at, "assistant", {"type": "step-start"})]
+    return _log([*given, *asked])
+
+
+OPENCODE = (oc_unknown_removed, oc_removed, oc_planned, oc_one_prompt, oc_mentioned, oc_pruned)
+
+
 CLAUDE_CODE = (
     straight, of_itself, one_cycle, pairs, children_first, star, from_the_beginning, two_ends, roots,
     same_uuid, one_answer, one_line, late_results,

@@ -131,6 +131,18 @@ def test_work_grows_with_parents_of_any_shape(name: str, make: Callable[[int], b
     assert told is None, told
 
 
+CHANGING = [
+    *(pytest.param("opencode", make, id=f"opencode-{make.__name__}") for make in growing.OPENCODE),
+]
+"""Captures whose records change a window that others made, each of them a little."""
+
+
+@pytest.mark.parametrize(("name", "make"), CHANGING)
+def test_work_grows_with_changes_of_a_long_window(name: str, make: Callable[[int], bytes]) -> None:
+    told = grows(registry.by_name(name), make, 300)
+    assert told is None, told
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "make"), [one for one in BUILT if one.values[1].__name__ in BOUNDED])
 def test_windows_that_are_listed_again_and_again_end_the_import_with_a_word(

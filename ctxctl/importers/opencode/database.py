@@ -6,12 +6,13 @@ opencode deletes messages that a person takes back; its table of events still te
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Any, Final
 
 from ctxctl.importers.opencode.parts import NativePart
-from ctxctl.importers.opencode.session import Session, time_of
+from ctxctl.importers.opencode.session import Bounds, Session, time_of
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.database import read_database, value
 from ctxctl.ingest.lines import Report
@@ -27,10 +28,12 @@ _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: one session after the other, child sessions as threads of their parents'."""
-    return read_database(Run(name, report), source, _sessions)
+    run = Run(name, report)
+    bounds = Bounds(run, source)
+    return read_database(run, source, lambda run, database: _sessions(run, database, bounds))
 
 
-def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
+def _sessions(run: Run, database: sqlite3.Connection, bounds: Bounds) -> Iterator[Json]:
     rows = [dict(row) for row in database.execute("SELECT * FROM session ORDER BY time_created, id")]
     lineage = _lineage(run, rows)
     calls: dict[str, str | None] = {}
@@ -43,7 +46,10 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         run.make.by(row.get("version"))
         if native == root:
             run.opened(session=native, version=string(row.get("version")))
-        yield from _session(run, database, row, _origin(native, root, lineage.parent(native), calls), calls)
+        origin = _origin(native, root, lineage.parent(native), calls)
+        yield from _session(run, database, row, origin, calls, bounds)
+        if bounds.exceeded():
+            return
         if ends[root] == native:
             yield from run.end_session()
     _count_others(run, database)
@@ -71,7 +77,12 @@ def _count_others(run: Run, database: sqlite3.Connection) -> None:
 
 
 def _session(
-    run: Run, database: sqlite3.Connection, row: Json, origin: Json, calls: dict[str, str | None]
+    run: Run,
+    database: sqlite3.Connection,
+    row: Json,
+    origin: Json,
+    calls: dict[str, str | None],
+    bounds: Bounds,
 ) -> Iterator[Json]:
     native = str(row["id"])
     session: Session | None = None
@@ -83,11 +94,13 @@ def _session(
             thread = native if native != run.session else None
             conversation = run.thread(thread, origin={**origin, "agent_type": info.get("agent")})
             began = count(row.get("time_created"))
-            session = Session(run, conversation, version=row.get("version"), began=began)
+            session = Session(run, conversation, bounds, version=row.get("version"), began=began)
         for gone in undone.before(str(info["id"])):
             session.remove(gone)
         session.message(info, parts)
         yield from run.drain()
+        if bounds.over:
+            return
 
 
 def _messages(run: Run, database: sqlite3.Connection, native: str) -> Iterator[Whole]:
@@ -139,22 +152,21 @@ class RemovedMessages:
     def __init__(self) -> None:
         self.messages: list[Whole] = []
         """The removed messages as they were last, in order of time."""
-        self._gone: list[tuple[int, str]] = []
-        """The removals: the place among the events, and the message."""
+        self._gone: deque[tuple[int, str]] = deque()
+        """The removals in their order: the place among the events, and the message."""
         self._begun: dict[str, int] = {}
         """By message, its first place among the events."""
 
     def before(self, native: str) -> list[str]:
         """The messages that were removed before this one was made; each is returned once."""
-        begun = self._begun.get(native)
-        if begun is None or not self._gone:
-            return []
-        found = [gone for at, gone in self._gone if at < begun]
-        self._gone = [one for one in self._gone if one[0] >= begun]
+        begun = self._begun.get(native, 0)
+        found = []
+        while self._gone and self._gone[0][0] < begun:
+            found.append(self._gone.popleft()[1])
         return found
 
     def take(self, seq: int, native: str) -> None:
-        """Take a removal."""
+        """Take the next removal."""
         self._gone.append((seq, native))
 
     def begin(self, seq: int, native: str) -> None:

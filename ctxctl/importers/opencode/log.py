@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.importers.opencode.parts import NativePart
-from ctxctl.importers.opencode.session import Session, time_of
+from ctxctl.importers.opencode.session import Bounds, Session, time_of
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.lines import Report, values
 from ctxctl.ingest.parents import Kinship, Lineage, circle, second
@@ -23,9 +23,11 @@ _TITLES: Final = "You are a title generator"
 class _Message:
     """A message that is being written."""
 
-    __slots__ = ("info", "parts")
+    __slots__ = ("info", "number", "parts")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        """How many others of its session were mentioned before."""
         self.info: Json = {}
         self.parts: dict[str, NativePart] = {}
 
@@ -39,6 +41,8 @@ class _Thread:
         self.agent: str | None = None
         self.open: dict[str, _Message] = {}
         """The messages that are not taken yet, in order of their first mention."""
+        self.ready: set[str] = set()
+        """Those of them that have parts."""
         self.done: set[str] = set()
         self.tools: list[Part] = []
         self.prompt: list[Part] = []
@@ -48,6 +52,20 @@ class _Thread:
         self.barred: frozenset[str] = frozenset()
         """The tools that the user's message takes from the model."""
         self.session: Session | None = None
+        self._mentioned = 0
+
+    def mention(self, native: str) -> _Message:
+        """The message under way with that id; a new one where there is none."""
+        found = self.open.get(native)
+        if found is None:
+            found = self.open[native] = _Message(self._mentioned)
+            self._mentioned += 1
+        return found
+
+    def close(self, native: str) -> _Message | None:
+        """Take a message out of those under way."""
+        self.ready.discard(native)
+        return self.open.pop(native, None)
 
 
 class Log(Run):
@@ -63,6 +81,7 @@ class Log(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The events of a log."""
+        self._bounds = Bounds(self, source)
         for line, value in values(source, self.report):
             self.line = line
             if isinstance(value, list) and value and isinstance(value[0], str):
@@ -72,8 +91,11 @@ class Log(Run):
             else:
                 self.problem("not-a-record", "neither a hook's call nor an event; skipped")
             yield from self.drain()
-        for native in list(self._threads):
-            self._settle(native, last=True)
+            if self._bounds.exceeded():
+                break
+        else:
+            for native in list(self._threads):
+                self._settle(native, last=True)
         yield from self.finish()
 
     # -- what comes ---------------------------------------------------------------------------------------
@@ -125,7 +147,7 @@ class Log(Run):
 
     def _removed(self, session: str, native: str) -> None:
         thread = self._of(session)
-        if thread.open.pop(native, None) is None and thread.session is not None:
+        if thread.close(native) is None and thread.session is not None:
             self._settle(session)
             thread.session.remove(native)
 
@@ -177,7 +199,7 @@ class Log(Run):
         if native not in thread.open:
             # Earlier messages are over: parts may come after the event that a message is complete.
             self._settle(session)
-        thread.open.setdefault(native, _Message()).info.update({"id": native, **info})
+        thread.mention(native).info.update({"id": native, **info})
 
     def _part(self, part: Json, session: str | None) -> None:
         native, session = string(part.get("messageID")), string(part.get("sessionID")) or session
@@ -188,8 +210,9 @@ class Log(Run):
         self._child(part, session)
         if native in thread.done:
             return
-        message = thread.open.setdefault(native, _Message())
+        message = thread.mention(native)
         message.info.setdefault("id", native)
+        thread.ready.add(native)
         message.parts[key] = NativePart(part, self.line.number)
 
     def _child(self, part: Json, session: str) -> None:
@@ -254,13 +277,14 @@ class Log(Run):
     def _settle(self, session: str, *, last: bool = False) -> None:
         """Take the messages of a session that are not yet taken; one without parts only at the end."""
         thread = self._of(session)
-        for native in list(thread.open):
+        among = thread.open if last else sorted(thread.ready, key=lambda native: thread.open[native].number)
+        for native in list(among):
             message = thread.open.get(native)
-            if message is None or not (message.parts or last):
+            if message is None:
                 continue
             # The message that it answers comes first, in whatever order the two were mentioned.
             for one in (str(message.info.get("parentID")), native):
-                taken = thread.open.pop(one, None)
+                taken = thread.close(one)
                 if taken is not None:
                     thread.done.add(one)
                     self._take(session, thread, taken)
@@ -288,7 +312,7 @@ class Log(Run):
                 "agent_type": thread.agent,
             }
         conversation = self.thread(None if session == root else session, origin=origin)
-        return Session(self, conversation)
+        return Session(self, conversation, self._bounds)
 
     def _set_head(self, session: Session, thread: _Thread, info: Json) -> None:
         """Set what stands in front of the messages of the next request."""

@@ -11,7 +11,7 @@ from typing import Any
 from ctxctl.importers.opencode import NAME, SQLITE, is_log
 from ctxctl.importers.opencode.log import Log
 from ctxctl.importers.opencode.parts import NativePart
-from ctxctl.importers.opencode.session import Session, time_of
+from ctxctl.importers.opencode.session import Bounds, Session, time_of
 from ctxctl.ingest.build import Json, canonical, digest_of
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import WHOLE_FILE, Report
@@ -51,7 +51,8 @@ def export_events(name: str, source: Source, report: Report) -> Iterator[Json]:
         parent_session=string(info.get("parentID")),
     )
     began = count(time_of(info, "created"))
-    session = Session(run, run.thread(), version=info.get("version"), began=began)
+    bounds = Bounds(run, source)
+    session = Session(run, run.thread(), bounds, version=info.get("version"), began=began)
     ids = _Ids()
     for message in messages:
         head = message.get("info") if isinstance(message, dict) else None
@@ -68,6 +69,8 @@ def export_events(name: str, source: Source, report: Report) -> Iterator[Json]:
         )
         session.message(head, found)
         yield from run.drain()
+        if bounds.exceeded():
+            break
     ids.tell(run)
     yield from run.finish()
 

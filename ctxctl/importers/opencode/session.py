@@ -7,20 +7,20 @@ by a request that holds the history as one text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from ctxctl.importers.opencode import parts as cut
+from ctxctl.importers.opencode.history import History, Message
 from ctxctl.importers.opencode.parts import CLEARED, NativePart
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, count, moment, string
-from ctxctl.ingest.run import Run
+from ctxctl.ingest.run import Run, most_work
 from ctxctl.model import vocab
+from ctxctl.trace.source import Source
 
 _AS_TEXT: Final = (1, 14)
 """The version from which on another model's reasoning goes to a model as text."""
@@ -29,22 +29,71 @@ _RENDERED: Final = (1, 18, 15)
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 
 
+_ROOM: Final = 16 << 20
+"""Characters that histories rendered for summaries may have in all, whatever the size of the capture."""
+_TIMES: Final = 4
+"""Characters more for each of its bytes: a message is rendered once, and again where a summary fails."""
+
+
+class Bounds:
+    """What an import may cost, of which its sessions share one.
+
+    A message of few bytes may ask for a summary of any history, or be taken back from the beginning of one.
+    """
+
+    def __init__(self, run: Run, source: Source) -> None:
+        self._run = run
+        self._work = most_work(source)
+        self._room = self._left = _ROOM + _TIMES * source.size
+
+    def rendered(self, characters: int) -> None:
+        """Take a history that was rendered."""
+        self._left -= characters
+
+    @property
+    def over(self) -> bool:
+        """Whether the import ends here."""
+        return self._left < 0 or self._run.make.work > self._work
+
+    def exceeded(self) -> bool:
+        """Whether the import ends here, which is told."""
+        if self._left < 0:
+            message = (
+                "the summaries that are asked for up to here render the history so often that it comes to"
+                f" more than {self._room:,} characters: the rest of the capture is not read"
+            )
+            self._run.problem("windows-too-large", message)
+        elif self.over:
+            self._run.windows_too_large(self._work)
+        return self.over
+
+
 class Session:
     """Takes the messages of one session, each when it is whole.
 
     Args:
         run: The import.
         conversation: The session's thread.
+        bounds: The import's.
         version: The client's version, where the capture tells it: what is sent differs by it.
         began: Milliseconds since 1970; what is older was copied from the session that this one branched off.
     """
 
     def __init__(
-        self, run: Run, conversation: Conversation, *, version: Any = None, began: int | None = None
+        self,
+        run: Run,
+        conversation: Conversation,
+        bounds: Bounds,
+        *,
+        version: Any = None,
+        began: int | None = None,
     ) -> None:
         self._run = run
         self._window = conversation
-        self._history = History(conversation)
+        self._bounds = bounds
+        self._history = History(conversation, run.make)
+        self._gone: set[str] = set()
+        """The messages that were removed since the last one came."""
         self._version = _numbers(version)
         self._began = began
         self._runs_tool = False
@@ -56,7 +105,8 @@ class Session:
         self._last_summary: str | None = None
         """The text of the last summary."""
         self._cleared: list[tuple[int, int, Part]] = []
-        """A heap of the pruned results, each with the time from which on it is blank."""
+        """A heap of the pruned results, each with the time from which on it is blank, and its own number."""
+        self._pruned = 0
 
     def standing(self, parts: list[Part]) -> None:
         """The tools and the system prompt of the next request."""
@@ -69,6 +119,8 @@ class Session:
 
     def message(self, info: Json, parts: list[cut.NativePart]) -> None:
         """Take one message with its parts."""
+        if self._gone:
+            self._take_out()
         self._run.make.at(moment(time_of(info, "created")))
         for part, _ in parts:
             self._run.met(part.get("type"))
@@ -78,9 +130,16 @@ class Session:
             self._assistant(info, parts)
 
     def remove(self, native: str) -> None:
-        """Take out a message: the person went back to before it."""
-        self._rendered = [one for one in self._rendered if one.native != native]
-        self._history.remove(native)
+        """Take out a message before the next one: the person went back to before it."""
+        if self._history.holds(native):
+            self._gone.add(native)
+
+    def _take_out(self) -> None:
+        passed = self._history.remove(self._gone)
+        # Each stands for one message of the history or several, in the same order.
+        at = max(0, len(self._rendered) - passed)
+        self._rendered[at:] = [one for one in self._rendered[at:] if one.native not in self._gone]
+        self._gone.clear()
 
     # -- messages -------------------------------------------------------------------------------------------
 
@@ -119,7 +178,8 @@ class Session:
             if not lost and self._version >= _RENDERED:
                 self._rendered.append(rendered_message(info, parts))
         for one in () if lost else cleared:
-            heappush(self._cleared, (one.time, len(self._cleared), one.part))
+            self._pruned += 1
+            heappush(self._cleared, (one.time, self._pruned, one.part))
 
     def _answer(self, info: Json, native: str | None, steps: list[cut.AnswerStep]) -> Message:
         parts = [part for step in steps for part in (*step.answer, *step.results)]
@@ -166,7 +226,9 @@ class Session:
             asked = summary_question(
                 self._rendered, self._last_summary, tail, str(info.get("parentID")), overflow, made
             )
-            with self._history.instead(asked):
+            self._run.make.work += len(self._rendered)
+            self._bounds.rendered(len(asked.text or ""))
+            with self._history.instead([asked]):
                 self._request(info, native, tokens, "compaction")
         else:
             self._request(info, native, tokens, "compaction")
@@ -255,7 +317,7 @@ def summary_question(
     parent: str,
     overflow: bool,
     now: int | None,
-) -> list[Part]:
+) -> Part:
     """The request for a summary, but for its system prompt and the instructions at its end.
 
     Args:
@@ -285,7 +347,7 @@ def summary_question(
             f"<prior-summary>\n{summed}\n</prior-summary>"
         )
     mark = {"type": "compaction"}
-    return [Part("user_message", made, "user", key=f"{parent}/history", derived=True, native=mark)]
+    return Part("user_message", made, "user", key=f"{parent}/history", derived=True, native=mark)
 
 
 def _without_last(messages: list[RenderedMessage]) -> list[RenderedMessage]:
@@ -350,168 +412,3 @@ def _json(value: Any) -> str:
         return orjson.dumps(value).decode("utf-8", "replace")
     except TypeError:  # nested too deep
         return canonical(value)
-
-
-_PLAN: Final = "plan"
-_BUILD: Final = "build"
-
-
-class Message:
-    """A message and its part of the window."""
-
-    __slots__ = ("_thoughts", "agent", "model", "native", "parts", "reminded", "role", "shown")
-
-    def __init__(
-        self, native: str | None, role: str, parts: list[Part], *, agent: str | None = None, model: str = ""
-    ) -> None:
-        self.native = native
-        self.role = role
-        self.parts = parts
-        """Its parts as its own model gets them; texts are dropped once they were announced."""
-        self.shown = parts
-        """Its parts as the window has them."""
-        self.agent = agent
-        self.model = model
-        self.reminded = False
-        """Whether it holds a reminder of the agent's mode as a part of its own."""
-        self._thoughts: dict[str, Part | None] = {}
-
-    def keep_thoughts(self) -> None:
-        """Keep what another model gets of its reasoning: the text, as if it had been the answer."""
-        for part in self.parts:
-            if part.kind == "reasoning":
-                said = None
-                if part.text is not None and part.text.strip():
-                    said = Part(
-                        "assistant_message", part.text, "assistant", key=f"{part.item}/text", line=part.line,
-                        native={"type": "reasoning"},
-                    )  # fmt: skip
-                self._thoughts[part.item] = said
-
-    def read_by(self, model: str) -> list[Part]:
-        """The parts that a model gets of it."""
-        if model == self.model or not self._thoughts:
-            return self.parts
-        made = [self._thoughts.get(part.item, part) for part in self.parts]
-        return [part for part in made if part is not None]
-
-
-class History:
-    """Keeps messages and window in step: the window is what stands in front, then each message's parts."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        self._window = conversation
-        self._standing: list[Part] = []
-        self._messages: list[Message] = []
-        self._reader: str | None = None
-        self._reminded: Message | None = None
-        self._planned = 0
-        """The number of answers in the window that were given in plan mode."""
-
-    def standing(self, parts: list[Part]) -> None:
-        """The tools and the system prompt of the next request."""
-        self._window.splice(0, len(self._standing), parts)
-        self._standing = parts
-
-    def enter(self, message: Message) -> None:
-        """Append a message to the history."""
-        if self._reader is not None:
-            message.shown = message.read_by(self._reader)
-        self._window.append(*message.shown)
-        self._messages.append(message)
-        self._planned += _is_planned(message)
-
-    def remove(self, native: str) -> None:
-        """Remove a message: the person went back to before it."""
-        gone = {part.item for one in self._messages if one.native == native for part in one.shown}
-        self._messages = [one for one in self._messages if one.native != native]
-        self._planned = sum(map(_is_planned, self._messages))
-        if gone:
-            self._window.drop(gone.__contains__, cause="branched")
-
-    def clear(self, due: dict[str, Part]) -> None:
-        """Put blank results in the place of those that were pruned, by item."""
-        for message in self._messages:
-            own = message.shown is not message.parts
-            message.parts[:] = [due.get(part.item, part) for part in message.parts]
-            if own:
-                message.shown[:] = [due.get(part.item, part) for part in message.shown]
-        for at, row in enumerate(self._window.rows):
-            if row[0].item in due:
-                self._window.splice(at, 1, [due[row[0].item]], cause="truncated")
-
-    def read_by(self, model: str) -> None:
-        """Make the window what a model gets: others' reasoning as text."""
-        if model == self._reader:
-            return
-        self._reader = model
-        at = len(self._standing)
-        for message in self._messages:
-            before, message.shown = message.shown, message.read_by(model)
-            if message.shown is not before and [p.item for p in before] != [p.item for p in message.shown]:
-                self._window.splice(at, len(before), message.shown)
-            at += len(message.shown)
-
-    def remind(self, agent: str | None) -> None:
-        """Put the reminder of the agent's mode into the last user message of the request.
-
-        opencode writes it anew each time and keeps it nowhere: that it is there is known, its text is not.
-        """
-        last = next((one for one in reversed(self._messages) if one.role == "user"), None)
-        mode = None
-        if last is not None and not last.reminded:
-            mode = _PLAN if agent == _PLAN else _BUILD if agent == _BUILD and self._planned else None
-        key = f"{last.native}/{mode}" if last is not None and mode is not None else None
-        old = self._reminded
-        if old is not None and (old is not last or all(part.item != key for part in old.parts)):
-            self._forget(old)
-        if last is None or key is None or self._reminded is not None:
-            return
-        title = "Plan mode" if mode == _PLAN else "From plan to build mode"
-        part = Part("policy_note", None, "user", key=key, version=mode, title=title, derived=True)
-        at = len(self._standing)
-        for message in self._messages:
-            at += len(message.shown)
-            if message is last:
-                break
-        self._window.splice(at, 0, [part])
-        last.parts.append(part)
-        self._reminded = last
-
-    def _forget(self, message: Message) -> None:
-        self._reminded = None
-        gone = {part.item for part in message.parts if part.derived and part.kind == "policy_note"}
-        message.parts[:] = [part for part in message.parts if part.item not in gone]
-        self._window.drop(gone.__contains__)
-
-    @contextmanager
-    def instead(self, parts: list[Part]) -> Iterator[None]:
-        """Use another window for one request."""
-        before = [*self._standing, *(part for one in self._messages for part in one.shown)]
-        self._window.splice(0, len(before), parts)
-        yield
-        self._window.splice(0, len(parts), before)
-
-    def compact(
-        self, summary: Message, text: Part, tail: str | None, *, line: int, tell: bool
-    ) -> set[str | None]:
-        """Compact the history to what asked for the summary, the summary, and what was kept.
-
-        Returns the messages that were kept (their ids).  `tell`: whether it happened in this session.
-        """
-        question = self._messages.pop() if self._messages else Message(None, "user", [])
-        first = next((at for at, one in enumerate(self._messages) if one.native == tail), None)
-        kept = self._messages[first:] if tail is not None and first is not None else []
-        held = len(self._window.rows)
-        self._messages = [question, summary, *kept]
-        self._planned = sum(map(_is_planned, self._messages))
-        rest = [*self._standing, *(part for one in self._messages for part in one.shown)]
-        if tell:
-            self._window.compact(rest, summary=text, line=line)
-        else:
-            self._window.splice(0, held, rest)
-        return {one.native for one in kept}
-
-
-def _is_planned(message: Message) -> bool:
-    return message.role == "assistant" and message.agent == _PLAN

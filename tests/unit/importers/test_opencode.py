@@ -380,3 +380,76 @@ def test_a_history_is_rendered_for_a_summary_from_1_18_15_on(tmp_path: Path) -> 
         f'[Assistant tool call]: read({{"b":1,"a":"é"}})\n[Tool result]: {"é" * 2000}\n[truncated]\n'
         "</conversation>"
     )
+
+
+def _failed_summaries(number: int) -> list[Json]:
+    text = {"type": "text", "id": "p", "text": "word " * 100}
+    asked = [message("user", "m", text)]
+    for at in range(number):
+        asked.append(message("user", f"q{at}", {"type": "compaction", "id": f"p{at}"}))
+        asked.append(
+            message("assistant", f"a{at}", {**text, "id": f"s{at}"}, summary=True, parentID=f"q{at}")
+        )
+    return asked
+
+
+def _of_version(messages: list[Json], version: str = "1.18.15") -> bytes:
+    info = {"id": "ses", "projectID": "p", "directory": "/d", "version": version}
+    return json.dumps({"info": info, "messages": messages}).encode()
+
+
+def _as_database(path: Path, messages: list[Json]) -> None:
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE session (id TEXT, time_created INTEGER, version TEXT)")
+        made.execute("CREATE TABLE message (id TEXT, time_created INTEGER, session_id TEXT, data TEXT)")
+        made.execute("CREATE TABLE part (id TEXT, message_id TEXT, data TEXT)")
+        made.execute("INSERT INTO session VALUES ('s', 1, '1.18.15')")
+        for at, one in enumerate(messages):
+            native = one["info"]["id"]
+            made.execute("INSERT INTO message VALUES (?, ?, 's', ?)", (native, at, json.dumps(one["info"])))
+            for part in one["parts"]:
+                made.execute("INSERT INTO part VALUES (?, ?, ?)", (part["id"], native, json.dumps(part)))
+    made.close()
+
+
+@pytest.mark.parametrize("form", ["export", "database"])
+def test_a_history_is_not_rendered_without_end(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctxctl.importers.opencode.session._ROOM", 2000)
+    monkeypatch.setattr("ctxctl.importers.opencode.session._TIMES", 0)
+
+    def read(number: int) -> tuple[list[Json], list[Any]]:
+        messages = _failed_summaries(number)
+        if form == "export":
+            return imported(NAME, _of_version(messages))
+        path = tmp_path / f"{number}.db"
+        _as_database(path, messages)
+        return imported(NAME, path.read_bytes())
+
+    assert read(2)[1] == []
+    few, many = read(8), read(40)
+    assert len(json.dumps(few[0])) == len(json.dumps(many[0]))
+    for _, problems in (few, many):
+        (told,) = problems
+        assert told.slug == "windows-too-large"
+        assert "render the history so often that it comes to more than 2,000 characters" in told.message
+
+
+def test_results_that_are_pruned_at_one_time_are_each_blank(tmp_path: Path) -> None:
+    def ran(native: str, cleared: int) -> Json:
+        state = {"status": "completed", "input": {}, "output": native, "time": {"compacted": cleared}}
+        return {"type": "tool", "id": native, "tool": "read", "callID": native, "state": state}
+
+    path = tmp_path / "export.json"
+    path.write_bytes(
+        exported(
+            message("assistant", "m1", ran("t1", 2), ran("t2", 5), time={"created": 1}),
+            message("assistant", "m2", ran("t3", 5), time={"created": 3}),
+            message("assistant", "m3", time={"created": 6}),
+        )
+    )
+    found = windows(path, NAME)
+    blank = "[Old tool result content cleared]"
+    assert found[2].texts().count(blank) == 3
+    assert found[1].texts() == ["read {}", "read {}", blank, "t2"]
