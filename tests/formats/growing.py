@@ -370,6 +370,49 @@ def oc_pruned(count: int) -> bytes:
 OPENCODE = (oc_unknown_removed, oc_removed, oc_planned, oc_one_prompt, oc_mentioned, oc_pruned)
 
 
+# -- Copilot CLI ----------------------------------------------------------------------------------------
+
+
+def _session_of(rows: Iterable[tuple[str, Json]]) -> bytes:
+    """A session with these types of events and their data."""
+    start: Json = {"sessionId": "s", "version": 1, "copilotVersion": "1.0.10", "selectedModel": "m"}
+    told = enumerate([("session.start", start), *rows])
+    return as_lines(
+        {"type": kind, "id": f"e{at}", "timestamp": _TIME, "data": data} for at, (kind, data) in told
+    )
+
+
+def _calls(count: int, order: Iterable[int]) -> bytes:
+    """An answer with as many calls, whose results come in that order."""
+    calls = [{"toolCallId": f"c{at}", "name": "b", "arguments": {}} for at in range(count)]
+    given = [
+        ("tool.execution_complete", {"toolCallId": f"c{at}", "success": True, "result": {"content": "ok"}})
+        for at in order
+    ]
+    asked = ("assistant.message", {"messageId": "m", "content": "", "toolRequests": calls})
+    return _session_of([("user.message", {"content": "hi"}), ("assistant.turn_start", {}), asked, *given])
+
+
+def copilot_reversed(count: int) -> bytes:
+    """Results that come in the reverse order of their calls."""
+    return _calls(count, range(count - 1, -1, -1))
+
+
+def copilot_last_first(count: int) -> bytes:
+    """Results that come in the order of their calls, but for the last one, which comes first."""
+    return _calls(count, [count - 1, *range(count - 1)])
+
+
+def copilot_compacting(count: int) -> bytes:
+    """Prompts, and as many compactions that begin."""
+    half = count // 2
+    said = [("user.message", {"content": f"hi {at}"}) for at in range(half)]
+    return _session_of([*said, *[("session.compaction_start", {})] * half])
+
+
+COPILOT = (copilot_reversed, copilot_last_first, copilot_compacting)
+
+
 CLAUDE_CODE = (
     straight, of_itself, one_cycle, pairs, children_first, star, from_the_beginning, two_ends, roots,
     same_uuid, one_answer, one_line, late_results,

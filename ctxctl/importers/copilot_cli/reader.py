@@ -64,8 +64,6 @@ class Session(Run):
         """The prompts of sub-agents that none of their own events has told so far."""
         self._failed: dict[str, Part] = {}
         """By item, the results of failed calls as a client sends them that goes on from the log."""
-        self._compacting: dict[SessionThread, set[str]] = {}
-        """The items for which the summary that is being written will stand."""
         self._unsent_reasoning: set[str] = set()
         """The reasoning that a client does not send when it goes on from the log."""
         self._model: str | None = None
@@ -137,7 +135,7 @@ class Session(Run):
         name = string(data.get("parentToolCallId")) or self._calls.get(agent or "", agent)
         lane = self._lanes.get(name)
         if lane is None:
-            lane = self._lanes[name] = SessionThread(self.thread(name, origin=self._origin(name)))
+            lane = self._lanes[name] = SessionThread(self.thread(name, origin=self._origin(name)), self.make)
             if name is not None and name in self._prompts:
                 self._untold_prompts[lane] = Part(
                     "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
@@ -181,12 +179,18 @@ class Session(Run):
         some reasoning out."""
         self._start(data, record)
         for lane in self._lanes.values():
+            self.make.work += 1
             if self._unsent_reasoning:
-                lane.conversation.drop(self._unsent_reasoning.__contains__)
+                lane.drop(self._unsent_reasoning)
+            if self._failed:
+                self.make.work += len(lane.conversation.rows)
             for at, row in enumerate(lane.conversation.rows) if self._failed else ():
                 part = self._failed.pop(row[0].item, None)
                 if part is not None:
                     lane.conversation.put(at, part)
+        # What no window has now, none will have again.
+        self._unsent_reasoning.clear()
+        self._failed.clear()
 
     def _model_change(self, data: Json, record: Json) -> None:
         model = string(data.get("newModel")) or string(data.get("chosenModel"))
@@ -245,13 +249,11 @@ class Session(Run):
         lane.billed(usage_of(usage, string(usage.get("model"))))
 
     def _compaction_start(self, data: Json, record: Json) -> None:
-        """Begin a compaction: its summary will stand for what is there now, while the session goes on."""
-        lane = self._thread_of(data, record)
-        self._compacting[lane] = {row[0].item for row in lane.conversation.rows[lane.start :]}
+        self._thread_of(data, record).start_compaction()
 
     def _compaction(self, data: Json, record: Json) -> None:
         lane = self._thread_of(data, record)
-        covered = self._compacting.pop(lane, None)
+        covered = lane.end_compaction()
         if data.get("success") is False:
             return
         conversation = lane.conversation
@@ -260,9 +262,7 @@ class Session(Run):
         summary = Part(
             "thread_summary", text, "user", key=key, title="compaction summary", line=self.line.number
         )
-        rows = conversation.rows[lane.start :]
-        later = (at for at, row in enumerate(rows) if covered is not None and row[0].item not in covered)
-        gone = [row[0].ref for row in rows[: next(later, len(rows))]]
+        gone = [row[0].ref for row in conversation.rows[lane.start : lane.start + covered]]
         conversation.splice(lane.start, len(gone), self._placed([summary]))
         native = {name: value for name, value in data.items() if isinstance(value, int | bool)}
         used = data.get("compactionTokensUsed")
@@ -276,7 +276,7 @@ class Session(Run):
     def _cleared(self, data: Json, record: Json) -> None:
         """Empty the history, which may begin with a message of the client's."""
         lane = self._thread_of(data, record)
-        lane.conversation.splice(lane.start, len(lane.conversation.rows) - lane.start, cause="cleared")
+        lane.cut(lane.start, "cleared")
         text = string(data.get("initialMessage"))
         if text is not None:
             key = self._keys.unique(string(record.get("id")), "initial")
@@ -293,7 +293,7 @@ class Session(Run):
         cut = len(rows)
         while cut > lane.start and self._made_at.get(rows[cut - 1][0].item, 0) > at + stays:
             cut -= 1
-        lane.conversation.splice(cut, len(rows) - cut, cause="branched")
+        lane.cut(cut, "branched")
 
     def _shutdown(self, data: Json, _record: Json) -> None:
         self.emit(_TOTALS, {name: data[name] for name in _TOTAL_FIELDS if name in data})

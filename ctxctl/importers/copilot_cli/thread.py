@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
-from ctxctl.ingest.build import Json
+from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, count
 from ctxctl.providers.usage import usage_record
@@ -17,8 +18,9 @@ class SessionThread:
     ends the request, and everything before it was sent.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, make: Maker) -> None:
         self.conversation = conversation
+        self._make = make
         self.model: str | None = None
         self.reasoning: str | None = None
         """Reasoning that was shown before its message came."""
@@ -36,8 +38,14 @@ class SessionThread:
         """Input that came while the model was answering, and belongs to the next request."""
         self._calls: dict[str, int] = {}
         """The place of each call in the present answer."""
-        self._results: list[tuple[int, str]] = []
-        """For each result that has come, the place of its call and its first item."""
+        self._places: list[int] = []
+        """The places of the calls whose results have come, ascending."""
+        self._results: list[str] = []
+        """The first items of these results, likewise; so they stand in the window."""
+        self._near: tuple[int, int] = 0, 0
+        """The row of the result that came last, and the one behind it."""
+        self._covered: int | None = None
+        """How many rows of the history the summary that is being written will stand for."""
         self._outputs: dict[str, int] = {}
         self._bill: Json | None = None
         self._next_bill: Json | None = None
@@ -99,26 +107,68 @@ class SessionThread:
         place = self._calls.get(call) if call is not None else None
         at = self._before(place) if place is not None else None
         if at is None:
+            at = len(self.conversation.rows)
             self.conversation.append(*parts)
         else:
             self.conversation.splice(at, 0, parts)
+            self._cover_less(at)
         if place is not None:
-            self._results.append((place, parts[0].item))
+            seat = bisect_right(self._places, place)
+            self._places.insert(seat, place)
+            self._results.insert(seat, parts[0].item)
+            self._near = at, at + len(parts)
 
     def _before(self, place: int) -> int | None:
         """The row of the first result whose call is later; None where there is none."""
-        later = {item for other, item in self._results if other > place}
-        if not later:
-            return None
+        seat = bisect_right(self._places, place)
+        while seat < len(self._results):
+            found = self._row_of(self._results[seat])
+            if found is not None:
+                return found
+            # The window has it no more.
+            del self._places[seat], self._results[seat]
+        return None
+
+    def _row_of(self, item: str) -> int | None:
         rows = self.conversation.rows
-        first = None
+        for at in self._near:
+            if self.start <= at < len(rows) and rows[at][0].item == item:
+                return at
         for at in range(len(rows) - 1, self.start - 1, -1):
-            if rows[at][0].item in later:
-                first = at
-                later.discard(rows[at][0].item)
-                if not later:
-                    break
-        return first
+            if rows[at][0].item == item:
+                self._make.work += len(rows) - at
+                return at
+        self._make.work += len(rows)
+        return None
+
+    # -- the history ----------------------------------------------------------------------------------------
+
+    def start_compaction(self) -> None:
+        """Begin a compaction: its summary will stand for what is there now, while the session goes on."""
+        self._covered = len(self.conversation.rows) - self.start
+
+    def end_compaction(self) -> int:
+        """How many rows of the history the summary stands for; all of them where no compaction was begun."""
+        rows = len(self.conversation.rows) - self.start
+        covered, self._covered = self._covered, None
+        return rows if covered is None else covered
+
+    def cut(self, at: int, cause: str) -> None:
+        """Take out all rows from `at` on."""
+        self.conversation.splice(at, len(self.conversation.rows) - at, cause=cause)
+        self._cover_less(at)
+
+    def drop(self, items: set[str]) -> None:
+        """Take out items."""
+        if self._covered is not None:
+            covered = self.conversation.rows[self.start : self.start + self._covered]
+            self._covered -= sum([row[0].item in items for row in covered])
+        self.conversation.drop(items.__contains__)
+
+    def _cover_less(self, at: int) -> None:
+        """Of what a summary will stand for, row `at` is another one now."""
+        if self._covered is not None:
+            self._covered = min(self._covered, at - self.start)
 
     def called(self, calls: list[str]) -> None:
         """Note the calls of the present answer, in its order."""
@@ -144,7 +194,7 @@ class SessionThread:
         self.conversation.request(step, line=line, model=self.model, native_id=step, **marks)
         self._asked = self._answering = True
         self._call = None
-        self._calls, self._results = {}, []
+        self._calls, self._places, self._results = {}, [], []
         self._line = line
         self._bill, self._next_bill = self._next_bill, None
 
