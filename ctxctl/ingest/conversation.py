@@ -147,6 +147,22 @@ class Conversation:
         if cause is not None:
             self._cause = cause
 
+    def insert(self, parts: Sequence[tuple[int, Part]]) -> None:
+        """Put each part in front of a row, by ascending rows; the cost is that of the rows from the first one
+        on."""
+        if not parts:
+            return
+        self._known(part for _, part in parts)
+        first = at = parts[0][0]
+        self._touch(first)
+        rows: list[_Row] = []
+        for before, part in parts:
+            rows += self.rows[at:before]
+            rows.append((part.block(), part.kind))
+            at = before
+        self._make.work += len(parts)
+        self.rows[first:] = rows + self.rows[at:]
+
     def put(self, at: int, part: Part, *, cause: str | None = None) -> None:
         """Put another part in the place of row `at`; the cost does not depend on the place.
 

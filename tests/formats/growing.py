@@ -413,6 +413,43 @@ def copilot_compacting(count: int) -> bytes:
 COPILOT = (copilot_reversed, copilot_last_first, copilot_compacting)
 
 
+# -- Codex ----------------------------------------------------------------------------------------------
+
+
+def _rollout(rows: Iterable[Json]) -> bytes:
+    meta = {
+        "id": "00000000-0000-4000-8000-000000000001",
+        "timestamp": _TIME,
+        "cwd": "/",
+        "cli_version": "0.92.0",
+    }
+    told = [{"timestamp": _TIME, "type": "response_item", "payload": row} for row in rows]
+    return as_lines([{"timestamp": _TIME, "type": "session_meta", "payload": meta}, *told])
+
+
+def _wrote(role: str, text: str) -> Json:
+    kind = "input_text" if role == "user" else "output_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def _called(at: int) -> Json:
+    return {"type": "function_call", "name": "b", "arguments": "{}", "call_id": f"c{at}"}
+
+
+def codex_unanswered(count: int) -> bytes:
+    """Calls without an output, and two turns behind them."""
+    turns = [_wrote(role, f"{role} {at}") for at in range(2) for role in ("user", "assistant")]
+    return _rollout([_wrote("user", "hi"), *map(_called, range(count)), *turns])
+
+
+def codex_unanswered_by_turns(count: int) -> bytes:
+    """Turns of one call without an output each."""
+    return _rollout(row for at in range(count // 2) for row in (_wrote("user", f"hi {at}"), _called(at)))
+
+
+CODEX = (codex_unanswered, codex_unanswered_by_turns)
+
+
 CLAUDE_CODE = (
     straight, of_itself, one_cycle, pairs, children_first, star, from_the_beginning, two_ends, roots,
     same_uuid, one_answer, one_line, late_results,

@@ -134,6 +134,7 @@ def test_work_grows_with_parents_of_any_shape(name: str, make: Callable[[int], b
 CHANGING = [
     *(pytest.param("opencode", make, id=f"opencode-{make.__name__}") for make in growing.OPENCODE),
     *(pytest.param("copilot-cli", make, id=f"copilot-cli-{make.__name__}") for make in growing.COPILOT),
+    *(pytest.param("codex", make, id=f"codex-{make.__name__}") for make in growing.CODEX),
 ]
 """Captures whose records change a window that others made, each of them a little."""
 

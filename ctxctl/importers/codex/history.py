@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ctxctl.importers.codex.parts import ItemReader, ReadItem
-from ctxctl.ingest.build import Json
+from ctxctl.ingest.build import Json, Maker
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, string
 
@@ -22,8 +22,9 @@ _CONTEXT: Final = frozenset(
 class History:
     """The window of one thread: a head (tool definitions, instructions), then the history."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, make: Maker) -> None:
         self.conversation = conversation
+        self._make = make
         self._head: list[Part] = []
         self._prompts: list[str] = []
         """The prompts that are still in the window, oldest first."""
@@ -67,14 +68,19 @@ class History:
         Args:
             missing: The call's key and the output (`ItemReader.unanswered`).
         """
-        for call, output in missing:
-            if output.item in self._filled:
-                continue
-            rows = self.conversation.rows
-            at = next((at for at in range(len(rows) - 1, -1, -1) if rows[at][0].item == call), None)
-            if at is not None:
-                self.conversation.splice(at + 1, 0, [output])
+        wanted = {call: output for call, output in missing if output.item not in self._filled}
+        rows = self.conversation.rows
+        found: list[tuple[int, Part]] = []
+        at = len(rows)
+        while wanted and at > 0:
+            at -= 1
+            output = wanted.pop(rows[at][0].item, None)
+            if output is not None:
+                found.append((at + 1, output))
                 self._filled.add(output.item)
+        if missing:
+            self._make.work += len(rows) - at
+        self.conversation.insert(found[::-1])
 
     def before_all(self, parts: Sequence[Part]) -> None:
         """Put parts before the rest of the history."""

@@ -72,6 +72,12 @@ class ItemReader:
         """The calls without an output so far, by call id."""
         self._left: set[str] = set()
         """The calls without an output whose turn is over."""
+        self._begun: dict[str, None] = {}
+        """The calls of the present turn, in order."""
+        self._untold: dict[str, None] = {}
+        """Those whose turn is over, and that no request was told of."""
+        self._told_once: dict[str, None] = {}
+        """Those that the last request was told of."""
         self.policy: Any = None
         """The policy by which Codex cuts tool outputs, where a turn tells it."""
 
@@ -209,7 +215,7 @@ class ItemReader:
         call = string(item.get("call_id"))
         key = self._unique(call, again) if call is not None else self._key(item, again)
         if call is not None and key is not None:
-            self._open[call] = ToolCall(key, title, _UNANSWERED.get(kind))
+            self._opened(call, ToolCall(key, title, _UNANSWERED.get(kind)))
         return Part("tool_call", text, "assistant", key=key, title=title, line=line)
 
     def _hosted(self, item: Json, kind: str, line: int, again: bool) -> list[Part]:
@@ -219,7 +225,7 @@ class ItemReader:
         arguments = item.get("action", item.get("revised_prompt"))
         text, title = _called(name, arguments, free=isinstance(arguments, str))
         if call is not None and key is not None:
-            self._open[call] = ToolCall(key, title, _UNANSWERED.get(kind))
+            self._opened(call, ToolCall(key, title, _UNANSWERED.get(kind)))
         made = [Part("tool_call", text, "assistant", key=key, title=title, line=line)]
         result = item.get("result")
         if kind == "image_generation_call" and isinstance(result, str) and result:
@@ -272,20 +278,30 @@ class ItemReader:
 
     def leave(self) -> None:
         """Begin a turn: calls without an output by now get none."""
-        self._left.update(self._open)
+        left = [name for name in self._begun if name in self._open]
+        self._left.update(left)
+        self._untold.update(dict.fromkeys(left))
+        self._begun.clear()
 
     def unanswered(self) -> list[tuple[str, Part]]:
         """The key of each call whose turn is over without its output, and the output that Codex sends.
 
+        Two requests are told of each: a call that begins an answer is in the window but behind its request.
         The rule is that of Codex' history: a request holds an output for every call of a client's tool.
         """
-        left = [self._open[name] for name in self._open if name in self._left] if self._left else []
+        told = {**self._told_once, **self._untold}
+        self._told_once, self._untold = self._untold, {}
+        left = [self._open[name] for name in told if name in self._left and name in self._open]
         return [
             (call.key, Part("tool_result", call.output, "tool", key=f"{call.key}/result", title=call.title,
                             derived=True))
             for call in left
             if call.output is not None
         ]  # fmt: skip
+
+    def _opened(self, call: str, made: ToolCall) -> None:
+        self._open[call] = made
+        (self._untold if call in self._left else self._begun)[call] = None
 
     def _closed(self, call: str | None) -> tuple[str | None, str | None]:
         """Take the call whose output has come; return its key and title."""

@@ -172,7 +172,7 @@ class Rollout(Run):
     @property
     def _history(self) -> History:
         if self._known is None:
-            self._known = History(self.thread(None, origin=self._origin))
+            self._known = History(self.thread(None, origin=self._origin), self.make)
         return self._known
 
     @property

@@ -68,3 +68,16 @@ def test_a_first_row_that_changes_with_each_request_costs_one_block() -> None:
         conversation.request()
     sizes = [len(e["data"]["ordered_blocks"]) for e in out if e["event_type"] == "context.assembly.created"]
     assert sizes == [50, *[1] * 19]
+
+
+def test_parts_are_inserted_in_front_of_several_rows() -> None:
+    out: list[Json] = []
+    window = Conversation(Maker("x", "x-"), out)
+    window.append(*(Part("user_message", f"text {at}", "user", key=f"i{at}") for at in range(4)))
+    window.request()
+    window.insert([])
+    window.insert([(at, Part("tool_result", "r", "tool", key=f"r{n}")) for n, at in enumerate((1, 1, 3, 4))])
+    window.request()
+    now = ["i0", "r0", "r1", "i1", "i2", "r2", "i3", "r3"]
+    assert [row[0].item for row in window.rows] == now
+    assert [ref.partition("@")[0] for ref in replayed(out)[-1]] == now
