@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from ctxctl.ingest.build import Json, canonical
@@ -225,23 +226,21 @@ def _prompts(messages: list[Json]) -> list[Json]:
 def _joined(messages: list[Any]) -> list[Json]:
     """The messages, an answer that came in several choices made one: the next request repeats it so."""
     made: list[Json] = []
-    for message in messages:
-        if not isinstance(message, dict):
-            continue
-        last = made[-1] if made else {}
-        if message.get("role") == "assistant" and last.get("role") == "assistant":
-            made[-1] = _merged(last, message)
-        else:
-            made.append(message)
+    known = (message for message in messages if isinstance(message, dict))
+    for is_answer, group in groupby(known, key=lambda message: message.get("role") == "assistant"):
+        several = list(group)
+        made += [_merged(several)] if is_answer and len(several) > 1 else several
     return made
 
 
-def _merged(first: Json, second: Json) -> Json:
-    made = {**first, **{key: value for key, value in second.items() if value is not None}}
-    texts = [m["content"] for m in (first, second) if isinstance(m.get("content"), str)]
+def _merged(choices: list[Json]) -> Json:
+    made = dict(choices[0])
+    for choice in choices[1:]:
+        made.update({key: value for key, value in choice.items() if value is not None})
+    texts = [m["content"] for m in choices if isinstance(m.get("content"), str)]
     if texts:
         made["content"] = "".join(texts)
-    calls = [c for m in (first, second) for c in listed(m.get("tool_calls"))]
+    calls = [c for m in choices for c in listed(m.get("tool_calls"))]
     if calls:
         made["tool_calls"] = calls
     return made

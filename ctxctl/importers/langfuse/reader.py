@@ -93,7 +93,8 @@ class Log:
         name = string(value.get("id")) or f"#{self.seen}"
         before, line = self._held.get(name, ({}, self.run.line.number))
         told = {key: inner for key, inner in value.items() if inner is not None}
-        self._held[name] = {**before, **told}, line
+        before.update(told)  # it is ours: what is said of one observation may be much
+        self._held[name] = before, line
         self._size += len(self.run.line.data)
 
     def drain(self, *, at_end: bool = False) -> Iterator[Json]:

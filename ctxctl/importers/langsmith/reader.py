@@ -74,7 +74,8 @@ class Log:
         if "inputs" in before:
             told.pop("inputs", None)
         answered = self.run.line.number if "outputs" in told else answered
-        self._held[name] = {**before, **told}, line, answered
+        before.update(told)  # it is ours: patches may be many
+        self._held[name] = before, line, answered
 
     def drain(self, *, at_end: bool = False) -> Iterator[Json]:
         """Make calls of what was taken, once that is much."""
@@ -117,13 +118,16 @@ def _above(dotted: Any) -> str | None:
 
 
 def _merged(before: Any, told: Any) -> Any:
+    """What was told before, changed in place to what is told now beside it."""
     if not isinstance(before, dict) or not isinstance(told, dict):
         return told
-    made = dict(before)
     for name, value in told.items():
-        known = made.get(name)
-        made[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
-    return made
+        known = before.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            known.update(value)
+        else:
+            before[name] = value
+    return before
 
 
 def _span(name: str, value: Json) -> Span:

@@ -6,6 +6,8 @@ The V1 SDK's events name their `kind`, and a response's actions share `llm_respo
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from typing import Any, Final
 
 from ctxctl.ingest import build
@@ -145,7 +147,9 @@ class Stream:
                 if response is not None and response not in self._responses:
                     self._bills[response] = usage
 
-    def condense(self, forgotten: set[str], summary: str | None, offset: Any, event_id: str) -> None:
+    def condense(
+        self, forgotten: Container[str | None], summary: str | None, offset: Any, event_id: str
+    ) -> None:
         """Take events out of the agent's view and put a summary in their place."""
         thread = self.thread
         refs = [row[0].ref for row in thread.rows if self._events.get(row[0].item) in forgotten]
@@ -446,12 +450,25 @@ def _knowledge(stream: Stream, agents: Any) -> list[Part]:
     return parts
 
 
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+
+
+class _Forgotten:
+    """The ids of events that a condensation takes out: some that it names, and all from one to another."""
+
+    def __init__(self, args: Json) -> None:
+        named = args.get("forgotten_event_ids")
+        listed = named if isinstance(named, list) else ()
+        self._named = {str(one) for one in listed if isinstance(one, int | str)}
+        first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
+        self._range = range(first, last + 1) if isinstance(first, int) and isinstance(last, int) else range(0)
+
+    def __contains__(self, event: object) -> bool:
+        if not isinstance(event, str):
+            return False
+        return event in self._named or (_NUMBER.fullmatch(event) is not None and int(event) in self._range)
+
+
 def _condensation(stream: Stream, args: Json, ident: str) -> None:
-    named = args.get("forgotten_event_ids")
-    forgotten = (
-        {str(one) for one in named if isinstance(one, int | str)} if isinstance(named, list) else set()
-    )
-    first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
-    if isinstance(first, int) and isinstance(last, int) and 0 <= last - first < 1_000_000:
-        forgotten |= {str(one) for one in range(first, last + 1)}
+    forgotten = _Forgotten(args)
     stream.condense(forgotten, string(args.get("summary")), args.get("summary_offset"), ident)

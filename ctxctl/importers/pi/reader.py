@@ -6,7 +6,9 @@ The entries of a session form a tree, and a place in it stands for a window.  A 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import add, sub
 from typing import Any
 
 from ctxctl.importers.pi import TRAJECTORY
@@ -21,7 +23,7 @@ from ctxctl.importers.pi.parts import (
     usage_of,
 )
 from ctxctl.importers.pi.system import RequestReceiver, System, reader_of
-from ctxctl.ingest.build import Json, canonical
+from ctxctl.ingest.build import Json, Maker, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parents import Kinship, Lineage, circle
@@ -33,6 +35,9 @@ _NAME = "pi"
 _SHOWN = 40
 
 _COUNTS = ("input", "output", "cacheRead", "cacheWrite")
+_NO_COUNTS: tuple[int, ...] = (0,) * len(_COUNTS)
+_LOOKS = 8
+"""Entries that are passed over in the time of one placement that is looked at again."""
 
 
 class Session(Run):
@@ -55,7 +60,8 @@ class Session(Run):
         self._reader: RequestReceiver | None = None
         """The receiver of the last request, where the file has system messages."""
         self._turns = 0
-        self._billed: list[tuple[int, ...]] = []
+        self._billed: list[tuple[int, ...]] = [_NO_COUNTS]
+        """Sums of the bills so far: before the first one, with it, and so on."""
         """The bills of the requests since the last report of a whole run."""
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -232,7 +238,7 @@ class Session(Run):
             message = {"role": changed.message or "custom", "content": replacement.get("content")}
             entry.edit = self._cutter.cut(message, f"{target}/{native}", self.line.number)
         entry.edited = target
-        wanted, at = window_at(entry, self._reader), len(self._head)
+        wanted, at = window_at(entry, self.make, self._reader), len(self._head)
         self.conversation.splice(at, len(self.conversation.rows) - at, wanted)
 
     def _go(self, entry: Entry | None) -> None:
@@ -243,7 +249,7 @@ class Session(Run):
         """Make the window that of the entry that the session is at."""
         if self._shown is self._at:
             return
-        wanted = [*self._head, *window_at(self._at, self._reader)]
+        wanted = [*self._head, *window_at(self._at, self.make, self._reader)]
         self.make.work += len(wanted)
         rows = self.conversation.rows
         same = 0
@@ -263,7 +269,7 @@ class Session(Run):
         reader = reader_of(message)
         if self._reader != reader:
             self._reader = reader
-            at, wanted = len(self._head), window_at(self._at, reader)
+            at, wanted = len(self._head), window_at(self._at, self.make, reader)
             held = [row[0].item for row in self.conversation.rows[at:]]
             if held != [part.item for part in wanted]:
                 self.conversation.splice(at, len(held), wanted)
@@ -296,20 +302,18 @@ class Session(Run):
         )
         self.conversation.usage(usage, line=self.line.number)
         if usage is not None:
-            self._billed.append(_counts(message.get("usage")))
+            self._billed.append(tuple(map(add, self._billed[-1], _counts(message.get("usage")))))
 
     def _is_sum(self, usage: Any) -> bool:
         """Whether a bill is that of requests already read, put together (OpenClaw's report of a run)."""
         wanted = _counts(usage)
-        total = (0,) * len(_COUNTS)
-        for bill in reversed(self._billed):
-            total = tuple(a + b for a, b in zip(total, bill, strict=True))
-            if total == wanted:
-                self._billed.clear()
-                return True
-            if any(a > b for a, b in zip(total, wanted, strict=True)):
-                return False
-        return False
+        before, now = self._billed, self._billed[-1]
+        # Sums only grow, so there is one place from which on the bills can come to what is wanted.
+        at = bisect_right(before, sum(now) - sum(wanted), hi=len(before) - 1, key=sum) - 1
+        if at < 0 or tuple(map(sub, now, before[at])) != wanted:
+            return False
+        self._billed = [_NO_COUNTS]
+        return True
 
     def _compaction(self, record: Json, native: str | None, parent: Any, *, rooted: bool) -> None:
         entry, late = self._tree.enter(native, parent, rooted=rooted)
@@ -326,7 +330,7 @@ class Session(Run):
         entry.system, entry.started = kept, True
         told = {name: record[name] for name in ("tokensBefore", "fromHook", "reason") if name in record}
         self.conversation.compact(
-            [*self._head, *window_at(entry, self._reader)],
+            [*self._head, *window_at(entry, self.make, self._reader)],
             summary=summary,
             line=self.line.number,
             compaction_id=native,
@@ -441,16 +445,17 @@ class Tree:
         return None
 
 
-def window_at(entry: Entry | None, reader: RequestReceiver | None = None) -> list[Part]:
+def window_at(entry: Entry | None, make: Maker, reader: RequestReceiver | None = None) -> list[Part]:
     """The parts in the window after an entry, in order, as a model gets them: pi's `buildSessionContext`.
 
-    Tools and system prompt are not among them; `reader`: None before the first request.
+    Tools and system prompt are not among them; `reader`: None before the first request.  `make` counts what
+    is looked at.
     """
     newer: list[Entry] = []
     while entry is not None and not entry.summary:
         newer.append(entry)
         entry = entry.parent
-    kept = _kept(entry) if entry is not None else []
+    kept = _kept(entry, make) if entry is not None else []
     path = [*([entry] if entry is not None else []), *reversed(kept), *reversed(newer)]
     edits = {one.edited: one.edit for one in path if one.edited is not None}
     in_place = reader is not None and reader.in_place
@@ -466,12 +471,16 @@ def window_at(entry: Entry | None, reader: RequestReceiver | None = None) -> lis
     return made + held
 
 
-def _kept(compaction: Entry) -> list[Entry]:
+def _kept(compaction: Entry, make: Maker) -> list[Entry]:
     """The entries that stay from before a compaction, newest first; none where its first entry is not on the
     path."""
     found: list[Entry] = []
     older = compaction.parent if compaction.first_kept is not None else None
+    looked = 0
     while older is not None:
+        looked += 1
+        if looked % _LOOKS == 0:
+            make.count_work(1)
         if not older.summary and older.message != "system":
             found.append(older)
         if older is compaction.first_kept:

@@ -121,7 +121,11 @@ class _HistoryWalk:
         self._history = history
         self._chat = chat
         self._asks = requests(chat)
-        self._counts_in_chat = condensations(chat)
+        self._condensations: dict[tuple[str, object], tuple[int, Json]] = {}
+        """What the chat says of each condensation, by its id and by its text, with its number."""
+        for told in enumerate(condensations(chat)):
+            for kind, name in (("id", "condenseId"), ("text", "text")):
+                self._condensations.setdefault((kind, _comparable(told[1].get(name))), told)
         self._model = model_of(chat)
         self._next = 0
 
@@ -156,10 +160,10 @@ class _HistoryWalk:
     def _condensation_in_chat(self, summary: Json) -> Json | None:
         """What the chat says of the condensation that made a summary, found by its id or by its text."""
         text, native = summary.get("content"), summary.get("condenseId")
-        for told in self._counts_in_chat:
-            if (native is not None and told.get("condenseId") == native) or (text and told["text"] == text):
-                return told
-        return None
+        keys = [("id", _comparable(native))] if native is not None else []
+        keys += [("text", _comparable(text))] if text else []
+        found = [self._condensations[key] for key in keys if key in self._condensations]
+        return min(found, key=lambda one: one[0])[1] if found else None
 
     def _without_lost(self, known: list[tuple[int, Json]]) -> list[tuple[int, Json]]:
         """Tell the requests before a condensation from the chat, as versions without `condenseId` deleted
@@ -209,6 +213,10 @@ class _HistoryWalk:
             self._history.window.request(str(ask.native), model=self._model, derived=True)
             self._history.window.usage(ask.bill)
             self._next += 1
+
+
+def _comparable(value: Any) -> object:
+    return canonical(value) if isinstance(value, dict | list) else value
 
 
 def _counts_in_chat(told: Json | None) -> Json | None:
