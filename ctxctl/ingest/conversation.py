@@ -20,6 +20,8 @@ _MARKS: Final = (
 )  # fmt: skip
 """What importers say of a request beside the arguments of `request`: fields of `metadata.ctxctl`."""
 _KNOWN_MARKS: Final = frozenset(_MARKS)
+_STOOD: Final = 16
+"""Rows in front, of which only the ids are asked, in the time of one that is compared."""
 _COMPACTION: Final = (
     "compaction_id", "scope", "method", "trigger", "coverage", "loss_notes", "validation",
     "replacement_policy", "metadata",
@@ -203,7 +205,7 @@ class Conversation:
             kept: The rows that follow the parts.
             several: Sources that are one item each, of which several versions may stand side by side.
         """
-        self._make.count_work(len(self.rows) + len(parts) + len(kept))
+        self._make.count_work(at // _STOOD + len(self.rows) - at + len(parts) + len(kept))
         taken = {row[0].item for row in self.rows[:at]}
         before = [self._standing(row) for row in self.rows[at:] if row[0].item not in taken]
         after = [_asked(part, fresh) for part in parts] + [self._standing(row) for row in kept]

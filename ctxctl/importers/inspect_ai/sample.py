@@ -37,6 +37,9 @@ class Sample:
         """How many conversations began in a home."""
         self._wire = True
         """Whether the log holds each request as it went over the wire."""
+        self._shown: dict[Conversation, _Shown] = {}
+        self._signs: tuple[Any, str] = (None, "")
+        """The message that a request began with last, and its digest."""
         self._compacted: dict[str | None, Json] = {}
         """The compaction that the next request of a home shows."""
 
@@ -65,12 +68,19 @@ class Sample:
         compaction = self._compacted.pop(where.name, None)
         thread = self._thread(where, messages, path, compacted=compaction is not None)
         body = self._pools.request(event) if self._wire else None
-        parts, dialect = _window_of(body, event, messages, self._pools)
-        before = [(block.item, block.ref) for block, _ in thread.rows]
-        thread.replace(parts, fresh=compaction is not None)
+        before = [(block.item, block.ref) for block, _ in thread.rows] if compaction is not None else []
+        given = tools(self._pools.texts(event.get("tools")))
+        dialect = _dialect_of(body)
+        if dialect is not None:
+            self._shown.pop(thread, None)
+            parts, turn = dialect.cut(body), _turn(messages)
+            thread.replace(parts, fresh=compaction is not None)
+        else:
+            shown = self._shown.setdefault(thread, _Shown())
+            parts, turn = shown.go_on(thread, given, messages, fresh=compaction is not None), shown.turn
         if compaction is not None:
             _tell_compaction(thread, before, parts, compaction)
-        thread.turn = _turn(messages)
+        thread.turn = turn
         output = mapping(self._pools.texts(event.get("output")))
         model = string(output.get("model")) or string(event.get("model")) or self._model
         response = self._response(event)
@@ -92,7 +102,9 @@ class Sample:
     ) -> Conversation:
         """The conversation of a request; one that begins with another message is one of its own."""
         opening = next((m for m in messages if m.get("role") not in ("system", "developer")), None)
-        sign = "" if opening is None else build.digest_of(build.canonical(opening.get("content")))
+        if opening is not None and opening is not self._signs[0]:
+            self._signs = opening, build.digest_of(build.canonical(opening.get("content")))
+        sign = "" if opening is None else self._signs[1]
         key = where.name, sign
         if key not in self._openings:
             number = self._homes.get(where.name, 0) + (not compacted or where.name not in self._homes)
@@ -143,21 +155,58 @@ def _generated(message: Json) -> bool:
     return message.get("role") == "assistant" and message.get("source") != "input"
 
 
-def _window_of(
-    body: Json | None, event: Json, messages: list[Json], pools: SharedValues
-) -> tuple[list[Part], Any]:
-    """The window of a model event, and the dialect of its body if there is one that is known."""
-    if body is not None:
-        from ctxctl.providers import dialects
+def _dialect_of(body: Json | None) -> Any:
+    """The dialect of a request's body, if there is one that is known."""
+    if body is None:
+        return None
+    from ctxctl.providers import dialects
 
-        dialect = dialects.of_body(body)
-        if dialect is not None:
-            return dialect.cut(body), dialect
-    chat = Chat()
-    parts = tools(pools.texts(event.get("tools")))
-    for at, message in enumerate(messages):
-        parts += _message(chat, message, at)
-    return parts, None
+    return dialects.of_body(body)
+
+
+class _Shown:
+    """What a conversation's last request showed, of which the next one mostly shows all and a little more.
+
+    Its messages can be named by their places in a pool, so that of a long one nothing is listed again.
+    """
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._tools: list[str | None] = []
+        self._messages: list[Json] = []
+        self._chat = Chat()
+        self._rows = 0
+        """Parts of all of that."""
+        self._prompts: list[Json] = []
+
+    def go_on(
+        self, thread: Conversation, given: list[Part], messages: list[Json], *, fresh: bool
+    ) -> list[Part]:
+        """Make the window of a conversation that of its next request; returns the parts that are new, with
+        `fresh` all of them.
+        """
+        texts = [part.text for part in given]
+        known = len(self._messages)
+        goes_on = texts == self._tools and 0 < known <= len(messages) and messages[:known] == self._messages
+        if fresh or not goes_on:
+            self._start()
+            known, self._tools = 0, texts
+        at = self._rows
+        parts = [] if known else list(given)
+        for number, message in enumerate(messages[known:], known):
+            parts += _message(self._chat, message, number)
+            if _is_prompt(message):
+                self._prompts.append(message)
+        thread.replace(parts, at=at, fresh=fresh)
+        self._messages, self._rows = messages, at + len(parts)
+        return parts
+
+    @property
+    def turn(self) -> str | None:
+        """As `_turn` has it."""
+        return _turn(self._prompts[-1:], len(self._prompts))
 
 
 def _message(chat: Chat, message: Json, at: int) -> list[Part]:
@@ -199,12 +248,12 @@ def _is_prompt(message: Json) -> bool:
     return message.get("role") == "user" and not _is_summary(message)
 
 
-def _turn(messages: list[Json]) -> str | None:
-    """The turn, which the last prompt of the user names."""
+def _turn(messages: list[Json], number: int | None = None) -> str | None:
+    """The turn, which the last prompt of the user names; `number` of them, where that is known."""
     prompts = [message for message in messages if _is_prompt(message)]
     if not prompts:
         return None
-    return string(prompts[-1].get("id")) or f"turn-{len(prompts)}"
+    return string(prompts[-1].get("id")) or f"turn-{number or len(prompts)}"
 
 
 def _tell_compaction(
@@ -376,9 +425,10 @@ class Spans:
                 kind = string(event.get("event")) or "tool"
                 name = string(event.get("name")) or string(event.get("function")) or kind
                 span = Span(string(event.get("id")) or name, "subtask", name, None)
+                around = len(self._steps)
                 self._steps.append(span)
                 yield from self.walk(inner, depth + 1)
-                self._steps.remove(span)
+                del self._steps[around:]
 
     def _mark(self, event: Json) -> bool:
         kind = event.get("event")
@@ -417,7 +467,7 @@ class Spans:
                 break
             found.append(span)
             ident = span.parent
-        return (*self._steps, *reversed(found))
+        return (*self._steps[-_MAX_SPAN_DEPTH:], *reversed(found))
 
 
 class ThreadOfSpans(NamedTuple):
