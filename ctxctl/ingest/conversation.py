@@ -205,6 +205,8 @@ class Conversation:
             kept: The rows that follow the parts.
             several: Sources that are one item each, of which several versions may stand side by side.
         """
+        if not parts:
+            return
         self._make.count_work(at // _STOOD + len(self.rows) - at + len(parts) + len(kept))
         taken = {row[0].item for row in self.rows[:at]}
         before = [self._standing(row) for row in self.rows[at:] if row[0].item not in taken]
@@ -272,6 +274,7 @@ class Conversation:
             record: Further fields of the `context_compaction` (`method`, `trigger`, `coverage`, `loss_notes`,
                 `metadata` …).  Raises TypeError for any other name.
         """
+        self._make.count_work(len(self.rows))
         left = [row for row in self.rows if keep is None or not keep(row[0].item)]
         kept = [row for row in self.rows if keep is not None and keep(row[0].item)]
         self.identify(parts, fresh=True, kept=kept, several=several)

@@ -7,7 +7,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ import orjson
 
 from ctxctl.errors import UnreadableError
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.database_check import DEFINED, damage, definitions_fit, quoted, whole_rows
+from ctxctl.ingest.database_check import DEFINED, add_index, damage, definitions_fit, quoted, whole_rows
 from ctxctl.ingest.lines import WHOLE_FILE
 from ctxctl.ingest.run import Run
 from ctxctl.trace.inputs import note_file
@@ -66,14 +66,25 @@ _BROKEN: Final = (sqlite3.Error, OverflowError, IndexError, ValueError)
 """What a damaged file raises: names that are no UTF-8 among it."""
 
 Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
+Key = tuple[str, str]
+"""A table and a column of it."""
 
 
-def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
+def read_database(
+    run: Run, source: Source, reader: Reader, *, keys: Collection[Key] = (), steps: int | None = None
+) -> Iterator[Json]:
     """Yield what `reader` makes of a database, whose rows are `sqlite3.Row`s, and close the run.
 
     What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
     program sees it.  What is read is what the file holds (`_Gate`).  Problems: `document-too-large`,
     `bad-database`, `log-not-read`.
+
+    Args:
+        run: The import.
+        source: The file.
+        reader: Asks the database.
+        keys: The columns by which it looks for rows, again and again; each gets an index where it has none.
+        steps: Instructions of SQLite's machine after which a query ends; `STEPS` unless given.
     """
     run.line = WHOLE_FILE
     data, why = _with_log(source, source.read(0, MAX_DATABASE + 1))
@@ -85,7 +96,7 @@ def read_database(run: Run, source: Source, reader: Reader, *, steps: int | None
     with closing(sqlite3.connect(":memory:")) as database:
         gate = _Gate(len(data))
         try:
-            _load(database, data, gate, steps or STEPS)
+            _load(database, data, gate, steps or STEPS, keys)
             if gate.damage:
                 message = (
                     f"the database is damaged ({gate.damage}): only the rows that can still be read are shown"
@@ -222,7 +233,9 @@ def _longest(size: int) -> int:
     return min(MAX_VALUE, max(_VALUE, size))
 
 
-def _load(database: sqlite3.Connection, data: bytes, gate: _Gate, steps: int = STEPS) -> None:
+def _load(
+    database: sqlite3.Connection, data: bytes, gate: _Gate, steps: int = STEPS, keys: Collection[Key] = ()
+) -> None:
     """Fill an empty database in memory; no code in the file runs, and queries end at `steps`.
 
     Of a file whose pages are damaged it gets what rows come out of them, in the order of the file.
@@ -241,6 +254,8 @@ def _load(database: sqlite3.Connection, data: bytes, gate: _Gate, steps: int = S
             data = whole_rows(damaged, first.readable(), READ + len(data))
         _fill(database, data, gate.value)
     database.set_progress_handler(lambda: 1, steps)
+    for table, column in keys:
+        add_index(database, table, column)
     gate.watch(database)
 
 

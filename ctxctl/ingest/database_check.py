@@ -147,6 +147,22 @@ def _indices(database: sqlite3.Connection, table: str, columns: set[str]) -> set
     return found
 
 
+def add_index(database: sqlite3.Connection, table: str, column: str) -> None:
+    """Index a column of a copy that is read, unless an index begins with it or there is no such column.
+
+    Where its program's indices are gone, each look for a row would read all of them, however long they are.
+    """
+    with suppress(sqlite3.Error):  # it is a view, or computed: rows are looked for without
+        for index in database.execute(f"PRAGMA index_list({quoted(table)})").fetchall():
+            first = database.execute(f"PRAGMA index_info({quoted(str(index[1]))})").fetchone()
+            if first is not None and first[2] == column and not index[4]:
+                return
+        columns = {str(row[1]) for row in database.execute(f"PRAGMA table_info({quoted(table)})")}
+        if column in columns:
+            name = f"ctxctl {table} {column}"
+            database.execute(f"CREATE INDEX {quoted(name)} ON {quoted(table)} ({quoted(column)})")
+
+
 def quoted(name: object) -> str:
     """A name as SQL has it."""
     doubled = str(name).replace('"', '""')

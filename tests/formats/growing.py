@@ -456,6 +456,83 @@ CLAUDE_CODE = (
 )  # fmt: skip
 
 
+# -- Records that name many others without listing them --------------------------------------------------
+
+
+def openhands_forgotten(count: int) -> bytes:
+    """Condensations that each forget a million events, of which there is one."""
+    first = {"id": 0, "source": "user", "action": "message", "args": {"content": "q"}}
+    gone = {"forgotten_events_start_id": 0, "forgotten_events_end_id": 999_998}
+    forgets = {"source": "agent", "action": "condensation", "args": gone}
+    return json.dumps([first, *({"id": at, **forgets} for at in range(1, count))]).encode()
+
+
+def _inspect_sample(**sample: Any) -> bytes:
+    task = {"task": "t", "model": "acme/large", "created": _TIME}
+    return json.dumps(
+        {"version": 2, "status": "success", "eval": task, "samples": [{"id": 1, "epoch": 1, **sample}]}
+    ).encode()
+
+
+def inspect_named_again(count: int) -> bytes:
+    """Requests that each name all messages of the pool."""
+    half = count // 2
+    pool = [{"role": "user", "id": f"m{at}", "content": "x"} for at in range(half)]
+    asked = [
+        {"event": "model", "model": "m", "uuid": f"u{at}", "input_refs": [[0, half]], "output": {}}
+        for at in range(half)
+    ]
+    return _inspect_sample(events=asked, events_data={"messages": pool})
+
+
+def inspect_open_steps(count: int) -> bytes:
+    """Steps that are begun and never ended, and events amid them."""
+    begun = [{"event": "step", "action": "begin", "name": f"s{at}"} for at in range(count // 2)]
+    return _inspect_sample(events=[*begun, *([{"event": "info"}] * (count // 2))])
+
+
+def pi_never_a_sum(count: int) -> bytes:
+    """Bills, and reports of runs that come to more than all of them."""
+    whole = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 10**12)
+
+    def entry(at: int) -> Json:
+        usage, api = ({"input": 1, "output": 0}, "x") if at < count // 2 else (whole, "cli")
+        message = {
+            "role": "assistant",
+            "content": [],
+            "model": "m",
+            "provider": "p",
+            "api": api,
+            "usage": usage,
+        }
+        return {
+            "type": "message",
+            "id": f"a{at}",
+            "parentId": f"a{at - 1}" if at else None,
+            "message": message,
+        }
+
+    head = {"type": "session", "version": 3, "id": "s", "timestamp": _TIME, "cwd": "/"}
+    return as_lines([head, *map(entry, range(count))])
+
+
+def snapshot_choices(count: int) -> bytes:
+    """One answer in many choices, each with a field of its own."""
+    choices = "".join(f"      - {{role: assistant, k{at}: 1}}\n" for at in range(count))
+    head = "models:\n  - m\nconversations:\n  - messages:\n"
+    head += "      - {role: system, content: x}\n      - {role: user, content: q}\n"
+    return (head + choices).encode()
+
+
+NAMING = {
+    "openhands": (openhands_forgotten,),
+    "inspect-ai": (inspect_named_again, inspect_open_steps),
+    "pi": (pi_never_a_sum,),
+    "copilot-snapshots": (snapshot_choices,),
+}
+"""By format."""
+
+
 # -- Documents and batches, which are one record ---------------------------------------------------------
 
 

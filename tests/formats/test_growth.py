@@ -135,6 +135,11 @@ CHANGING = [
     *(pytest.param("opencode", make, id=f"opencode-{make.__name__}") for make in growing.OPENCODE),
     *(pytest.param("copilot-cli", make, id=f"copilot-cli-{make.__name__}") for make in growing.COPILOT),
     *(pytest.param("codex", make, id=f"codex-{make.__name__}") for make in growing.CODEX),
+    *(
+        pytest.param(name, make, id=f"{name}-{make.__name__}")
+        for name, makers in growing.NAMING.items()
+        for make in makers
+    ),
 ]
 """Captures whose records change a window that others made, each of them a little."""
 

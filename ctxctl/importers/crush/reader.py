@@ -28,7 +28,7 @@ _MESSAGES: Final = "SELECT * FROM messages WHERE session_id = ? ORDER BY created
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
-    return read_database(Run(NAME, report), source, _sessions)
+    return read_database(Run(NAME, report), source, _sessions, keys=[("messages", "session_id")])
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:

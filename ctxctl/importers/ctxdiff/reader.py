@@ -32,6 +32,7 @@ _RUNS: Final = "SELECT * FROM run ORDER BY rowid"
 _CALLS: Final = "SELECT * FROM call WHERE run_id = ? ORDER BY seq"
 _HELD: Final = "SELECT block_id FROM call_block WHERE call_id = ? ORDER BY position"
 _BLOCK: Final = "SELECT * FROM block WHERE content_hash = ?"
+_KEYS: Final = (("call", "run_id"), ("call_block", "call_id"), ("block", "content_hash"))
 _COUNTS: Final = (
     ("prompt_tokens", "completion_tokens"),
     ("input_tokens", "output_tokens"),
@@ -52,7 +53,9 @@ _CACHED: Final = ("cache_control", "cachePoint")
 def events(source: Source, report: Report) -> Iterator[Json]:
     """The events of a database."""
     room = _ROOM + _TIMES * source.size
-    return read_database(Run(NAME, report), source, lambda run, database: _Reader(run, database, room).runs())
+    return read_database(
+        Run(NAME, report), source, lambda run, database: _Reader(run, database, room).runs(), keys=_KEYS
+    )
 
 
 class _Thread:

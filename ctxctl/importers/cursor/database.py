@@ -25,7 +25,7 @@ AGAIN: Final = 4 << 20
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of the conversations in a database."""
-    return read_database(Run(name, report), source, _read)
+    return read_database(Run(name, report), source, _read, keys=[("blobs", "id"), ("cursorDiskKV", "key")])
 
 
 def _read(run: Run, database: sqlite3.Connection) -> Iterator[Json]:

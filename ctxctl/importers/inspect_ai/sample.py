@@ -6,7 +6,7 @@ of.  A model event belongs to a conversation by the spans that it stands in and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.ingest import build
@@ -64,7 +64,8 @@ class Sample:
     # -- model events -------------------------------------------------------------------------------------
 
     def _request(self, event: Json, where: ThreadOfSpans, path: tuple[Span, ...]) -> None:
-        messages = [m for m in self._pools.input(event) if isinstance(m, dict)]
+        first = self._pools.named_first(event)
+        messages = self._pools.first(first) if first is not None else _dicts(self._pools.input(event))
         compaction = self._compacted.pop(where.name, None)
         thread = self._thread(where, messages, path, compacted=compaction is not None)
         body = self._pools.request(event) if self._wire else None
@@ -77,7 +78,8 @@ class Sample:
             thread.replace(parts, fresh=compaction is not None)
         else:
             shown = self._shown.setdefault(thread, _Shown())
-            parts, turn = shown.go_on(thread, given, messages, fresh=compaction is not None), shown.turn
+            parts = shown.go_on(thread, given, messages, fresh=compaction is not None)
+            turn = shown.turn
         if compaction is not None:
             _tell_compaction(thread, before, parts, compaction)
         thread.turn = turn
@@ -98,7 +100,7 @@ class Sample:
         return response if isinstance(response, dict) else None
 
     def _thread(
-        self, where: ThreadOfSpans, messages: list[Json], path: tuple[Span, ...], *, compacted: bool
+        self, where: ThreadOfSpans, messages: Sequence[Json], path: tuple[Span, ...], *, compacted: bool
     ) -> Conversation:
         """The conversation of a request; one that begins with another message is one of its own."""
         opening = next((m for m in messages if m.get("role") not in ("system", "developer")), None)
@@ -164,6 +166,33 @@ def _dialect_of(body: Json | None) -> Any:
     return dialects.of_body(body)
 
 
+def _dicts(values: Iterable[Any]) -> list[Json]:
+    return [one for one in values if isinstance(one, dict)]
+
+
+class _First(Sequence[Json]):
+    """The first messages of a pool, none of them copied."""
+
+    def __init__(self, pool: list[Json], count: int) -> None:
+        self.pool = pool
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.pool[: self._count][at] if isinstance(at, slice) else self.pool[at]
+
+
+def _goes_on(before: Sequence[Json], messages: Sequence[Json]) -> bool:
+    """Whether messages begin with all of those before, if there were any."""
+    if not 0 < len(before) <= len(messages):
+        return False
+    if isinstance(before, _First) and isinstance(messages, _First):
+        return before.pool is messages.pool
+    return messages[: len(before)] == before[:]
+
+
 class _Shown:
     """What a conversation's last request showed, of which the next one mostly shows all and a little more.
 
@@ -175,27 +204,27 @@ class _Shown:
 
     def _start(self) -> None:
         self._tools: list[str | None] = []
-        self._messages: list[Json] = []
+        self._messages: Sequence[Json] = ()
         self._chat = Chat()
         self._rows = 0
         """Parts of all of that."""
         self._prompts: list[Json] = []
 
     def go_on(
-        self, thread: Conversation, given: list[Part], messages: list[Json], *, fresh: bool
+        self, thread: Conversation, given: list[Part], messages: Sequence[Json], *, fresh: bool
     ) -> list[Part]:
         """Make the window of a conversation that of its next request; returns the parts that are new, with
         `fresh` all of them.
         """
         texts = [part.text for part in given]
         known = len(self._messages)
-        goes_on = texts == self._tools and 0 < known <= len(messages) and messages[:known] == self._messages
-        if fresh or not goes_on:
+        if fresh or texts != self._tools or not _goes_on(self._messages, messages):
             self._start()
             known, self._tools = 0, texts
         at = self._rows
         parts = [] if known else list(given)
-        for number, message in enumerate(messages[known:], known):
+        for number in range(known, len(messages)):
+            message = messages[number]
             parts += _message(self._chat, message, number)
             if _is_prompt(message):
                 self._prompts.append(message)
@@ -248,7 +277,7 @@ def _is_prompt(message: Json) -> bool:
     return message.get("role") == "user" and not _is_summary(message)
 
 
-def _turn(messages: list[Json], number: int | None = None) -> str | None:
+def _turn(messages: Iterable[Json], number: int | None = None) -> str | None:
     """The turn, which the last prompt of the user names; `number` of them, where that is known."""
     prompts = [message for message in messages if _is_prompt(message)]
     if not prompts:
@@ -320,6 +349,8 @@ class SharedValues:
         data = mapping(sample.get("events_data"))
         pooled = listed(data.get("messages")) or listed(sample.get("message_pool"))
         self._messages = [self.texts(message) for message in pooled]
+        are_messages = all(isinstance(one, dict) for one in self._messages)
+        self._messages_of_pool = self._messages if self._messages and are_messages else None
         pooled = listed(data.get("calls")) or listed(sample.get("call_pool"))
         self._calls = [self.texts(message) for message in pooled]
 
@@ -347,6 +378,27 @@ class SharedValues:
             found = self._texts[name] = KnownText(found)
         self._placed.add(name)
         return found
+
+    def named_first(self, event: Json) -> int | None:
+        """How many messages of the pool a model event has, where it has just the first ones, and all of the
+        pool are messages.
+        """
+        refs = event.get("input_refs")
+        if (
+            event.get("input")
+            or self._messages_of_pool is None
+            or not isinstance(refs, list)
+            or len(refs) != 1
+        ):
+            return None
+        start, end = refs[0] if isinstance(refs[0], list) and len(refs[0]) == 2 else (None, None)
+        if start != 0 or not isinstance(end, int) or end <= 0:
+            return None
+        return min(end, len(self._messages_of_pool))
+
+    def first(self, count: int) -> _First:
+        """The first messages of the pool."""
+        return _First(self._messages_of_pool or [], count)
 
     def input(self, event: Json) -> list[Any]:
         """The messages of a model event."""

@@ -23,6 +23,7 @@ from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 _MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+_KEYS = (("message", "session_id"), ("part", "message_id"), ("event", "aggregate_id"))
 _PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
 
 
@@ -30,7 +31,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a database: one session after the other, child sessions as threads of their parents'."""
     run = Run(name, report)
     bounds = Bounds(run, source)
-    return read_database(run, source, lambda run, database: _sessions(run, database, bounds))
+    return read_database(run, source, lambda run, database: _sessions(run, database, bounds), keys=_KEYS)
 
 
 def _sessions(run: Run, database: sqlite3.Connection, bounds: Bounds) -> Iterator[Json]:

@@ -55,7 +55,8 @@ def test_every_call_is_a_step_with_its_blocks_and_its_bill() -> None:
 
 
 def test_each_window_is_what_the_database_says_of_the_call() -> None:
-    with sqlite3.connect(PATH) as database:
+    # Immutable: files beside it for a moment would be in the way of other tests.
+    with closing(sqlite3.connect(f"file:{PATH}?immutable=1", uri=True)) as database:
         database.row_factory = sqlite3.Row
         rows = database.execute(
             "SELECT c.id FROM call c JOIN run r ON r.id = c.run_id ORDER BY r.rowid, c.seq"

@@ -281,3 +281,27 @@ def test_rows_that_break_a_rule_of_their_table_are_no_damage(tmp_path: Path) -> 
     with closing(sqlite3.connect(path)) as opened:
         assert opened.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok"
         assert database_check.damage(opened) == ""
+
+
+@pytest.mark.parametrize("definition", ["a TEXT, b TEXT", "a TEXT UNIQUE, b TEXT", "a TEXT, b TEXT AS (a)"])
+def test_rows_are_looked_for_in_an_index_whatever_the_file_has(definition: str, tmp_path: Path) -> None:
+    path = made(tmp_path / "keys.db", f"CREATE TABLE t ({definition})")
+    with closing(sqlite3.connect(path)) as opened:
+        opened.executemany("INSERT INTO t (a) VALUES (?)", [(f"{n:05}",) for n in range(1000)])
+        opened.commit()
+    found = 0
+
+    def looking(_run: object, database: sqlite3.Connection) -> Any:
+        nonlocal found
+        for n in range(1000):
+            found += len(database.execute("SELECT a FROM t WHERE a = ?", (f"{n:05}",)).fetchall())
+        yield {}
+
+    for keys, most in (
+        ([("t", "a"), ("t", "no"), ("none", "a")], 1000),
+        ([], 999 if "UNIQUE" not in definition else 1000),
+    ):
+        run, found = Run(), 0
+        with open_source(path) as source:
+            list(database.read_database(run, source, looking, keys=keys, steps=100_000))  # type: ignore[arg-type]
+        assert found == 1000 if most == 1000 else found < 1000, (keys, run.told)
