@@ -7,7 +7,6 @@ The V1 SDK's events name their `kind`, and a response's actions share `llm_respo
 from __future__ import annotations
 
 import re
-from collections.abc import Container
 from typing import Any, Final
 
 from ctxctl.ingest import build
@@ -18,7 +17,27 @@ from ctxctl.ingest.parts import Part, call_title, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.usage import chat_usage
 
+_NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
+"""A number as it is written, which is the id of an event of versions 0.x."""
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+class Forgotten:
+    """The events that a condensation takes out of the view, by their ids.
+
+    Args:
+        named: One by one.
+        numbers: Those from a number to another: a few bytes name any number of events.
+    """
+
+    def __init__(self, named: set[str], numbers: range = range(0)) -> None:
+        self._named = named
+        self._numbers = numbers
+
+    def __contains__(self, event: object) -> bool:
+        if not isinstance(event, str):
+            return False
+        return event in self._named or (_NUMBER.fullmatch(event) is not None and int(event) in self._numbers)
 
 
 class Stream:
@@ -147,13 +166,12 @@ class Stream:
                 if response is not None and response not in self._responses:
                     self._bills[response] = usage
 
-    def condense(
-        self, forgotten: Container[str | None], summary: str | None, offset: Any, event_id: str
-    ) -> None:
+    def condense(self, forgotten: Forgotten, summary: str | None, offset: Any, event_id: str) -> None:
         """Take events out of the agent's view and put a summary in their place."""
         thread = self.thread
-        refs = [row[0].ref for row in thread.rows if self._events.get(row[0].item) in forgotten]
-        thread.drop(lambda item: self._events.get(item) in forgotten)
+        gone = {row[0].item for row in thread.rows if self._events.get(row[0].item) in forgotten}
+        refs = [row[0].ref for row in thread.rows if row[0].item in gone]
+        thread.drop(gone.__contains__)
         held = {row[0].item for row in thread.rows}
         self.known = {name for name in self.known if f"microagent:{name}" in held}
         into = None
@@ -208,7 +226,9 @@ def read(stream: Stream, event: Json) -> None:
     elif kind in ("Condensation", "CondensationEvent"):
         named = event.get("forgotten_event_ids")
         forgotten = {one for one in named if isinstance(one, str)} if isinstance(named, list) else set()
-        stream.condense(forgotten, string(event.get("summary")), event.get("summary_offset"), ident)
+        stream.condense(
+            Forgotten(forgotten), string(event.get("summary")), event.get("summary_offset"), ident
+        )
 
 
 def state_of(event: Json) -> Any:
@@ -450,25 +470,13 @@ def _knowledge(stream: Stream, agents: Any) -> list[Part]:
     return parts
 
 
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
-
-
-class _Forgotten:
-    """The ids of events that a condensation takes out: some that it names, and all from one to another."""
-
-    def __init__(self, args: Json) -> None:
-        named = args.get("forgotten_event_ids")
-        listed = named if isinstance(named, list) else ()
-        self._named = {str(one) for one in listed if isinstance(one, int | str)}
-        first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
-        self._range = range(first, last + 1) if isinstance(first, int) and isinstance(last, int) else range(0)
-
-    def __contains__(self, event: object) -> bool:
-        if not isinstance(event, str):
-            return False
-        return event in self._named or (_NUMBER.fullmatch(event) is not None and int(event) in self._range)
-
-
 def _condensation(stream: Stream, args: Json, ident: str) -> None:
-    forgotten = _Forgotten(args)
-    stream.condense(forgotten, string(args.get("summary")), args.get("summary_offset"), ident)
+    named = args.get("forgotten_event_ids")
+    forgotten = (
+        {str(one) for one in named if isinstance(one, int | str)} if isinstance(named, list) else set()
+    )
+    first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
+    numbers = range(first, last + 1) if isinstance(first, int) and isinstance(last, int) else range(0)
+    stream.condense(
+        Forgotten(forgotten, numbers), string(args.get("summary")), args.get("summary_offset"), ident
+    )
