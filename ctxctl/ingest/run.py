@@ -23,6 +23,7 @@ WORK: Final = 300_000
 _BYTES_WORKED: Final = 4
 """Bytes of a capture that entitle it to one more."""
 _ONCE_MORE: Final = 20_000
+"""Placements that one record may look at beyond that: a large window, whatever its bytes entitle it to."""
 
 
 def most_work(source: Source) -> int:
