@@ -38,7 +38,7 @@ WARNING: Final = "!"
 WRITTEN: Final = "…"
 """A step that is still being written."""
 APPROXIMATE: Final = "≈"
-"""Stands before a figure that nobody billed, or in which a part of a bill is as counted."""
+"""Stands before a figure that nobody billed, or in which an output is as counted."""
 AT_LEAST: Final = "≥"
 """Stands before a sum that leaves something out: of no known price or size."""
 AT_MOST: Final = "≤"
@@ -238,7 +238,7 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
 
     Args:
         cost: US dollars, as far as they are known.
-        counted: A part of it nobody billed, or a bill cannot be true: it is priced as counted or expected.
+        counted: A part of it nobody billed, or a client logged an output too early: it is an estimate.
         least: Something that was sent or answered is not in it.  Then how the rest is known matters less.
     """
     if cost is None:

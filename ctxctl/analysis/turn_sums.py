@@ -12,7 +12,7 @@ from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.cost_sums import NO_OUTPUT, Paid
 from ctxctl.model.money import ZERO
-from ctxctl.model.results import Step, Turn, Window
+from ctxctl.model.results import Cut, Step, Turn, Window
 from ctxctl.tokens.catalogue.rates import RateBook
 
 TOLD_APART: Final = frozenset({"compacted", "simulated"})
@@ -56,6 +56,8 @@ class TurnSum:
     flags: dict[str, int] = field(default_factory=dict)
     """Steps by flag, but for those of `TOLD_APART`."""
     compactions: list[Compacting] = field(default_factory=list)
+    cut: tuple[int, Cut] | None = None
+    """The step of the first cut without a record, and that cut."""
 
 
 class TurnSums:
@@ -102,6 +104,8 @@ class TurnSums:
             row.flags[flag] = row.flags.get(flag, 0) + 1
         if "compacted" in step.flags or step.annotations.compactions:
             row.compactions.append(compacting(step))
+        if step.cut is not None and row.cut is None:
+            row.cut = (step.step, step.cut)
         self.compared += step.cache.possible_prefix is not None
         self.reported += step.cache.reported_cached is not None
         if step.time is not None:

@@ -195,7 +195,9 @@ def _turns(
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
     names = partial(_names_taken, inspector, run, {})
-    report = TurnsReport(head, out.width, out.paint, RateBook(run.settings.models), names)
+    report = TurnsReport(
+        head, out.width, out.paint, RateBook(run.settings.models), names, inspector.capture_lines
+    )
     for result, _ in SelectedResults(inspector, run, query, chosen):
         report.feed(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)

@@ -87,40 +87,23 @@ class MissSums(msgspec.Struct, array_like=True):
         return whole
 
 
-class PartSum(msgspec.Struct, frozen=True, array_like=True):
-    """The bills of which one part cannot be true."""
+class PartialOutputs(msgspec.Struct, array_like=True):
+    """Requests whose output was logged before the answer's end, and all bills with these as counted."""
 
     requests: int = 0
     reported: int = 0
+    """Tokens of output that the client logged for these requests."""
     counted: int = 0
-    """Tokens that it is priced as."""
-
-    def plus(self, other: PartSum) -> PartSum:
-        """The sum."""
-        return PartSum(
-            self.requests + other.requests, self.reported + other.reported, self.counted + other.counted
-        )
-
-
-class DoubtedSums(msgspec.Struct, array_like=True):
-    """Sums of what was billed with the doubted parts as counted."""
-
-    requests: int = 0
-    """Requests whose bill has a part that was replaced."""
-    parts: dict[str, PartSum] = {}
-    """What was replaced, by part."""
-    repeated: int = 0
-    """Requests whose input is the last one's to the token though the window changed; priced as billed."""
+    """Tokens of their answers as counted."""
     tokens: Tokens = _NONE
     money: Money = _NOTHING
-    """All that was billed, the doubted parts as counted."""
+    """All that was billed, these outputs as counted."""
 
-    def plus(self, other: DoubtedSums) -> None:
+    def plus(self, other: PartialOutputs) -> None:
         """Take in all of other steps."""
         self.requests += other.requests
-        for part, found in other.parts.items():
-            self.parts[part] = self.parts.get(part, PartSum()).plus(found)
-        self.repeated += other.repeated
+        self.reported += other.reported
+        self.counted += other.counted
         self.tokens = self.tokens.plus(other.tokens)
         self.money = self.money.plus(other.money)
 
@@ -167,8 +150,7 @@ class CostSums:
     billed_tokens: Tokens = _NONE
     counted_tokens: Tokens = _NONE
     sent: Money = _NOTHING
-    """Requests of known size: bills, what of them cannot be true as counted, and what nobody billed as
-    expected."""
+    """Requests of known size: bills, with partial outputs as counted, and what nobody billed as expected."""
     sent_tokens: Tokens = _NONE
     unsized: int = 0
     """Requests whose size nothing tells: they are in neither of these two."""
@@ -181,12 +163,12 @@ class CostSums:
     unpriced: dict[str, int] = field(default_factory=dict)
     """Steps without a price, by why."""
     compared: tuple[Decimal, Decimal] = (ZERO, ZERO)
-    """Billed, doubted parts as counted, and counted, over the steps that have both."""
+    """Billed, with partial outputs as counted, and counted, over the steps that have both."""
     units: dict[str, int] = field(default_factory=dict)
     """Calls of the provider's own tools, by tool."""
     not_priced: dict[str, int] = field(default_factory=dict)
     """What was billed and no rate is known for, by what it is."""
-    doubted: DoubtedSums = field(default_factory=DoubtedSums)
+    partial_outputs: PartialOutputs = field(default_factory=PartialOutputs)
     broken: Decimal = ZERO
     saved: Decimal = ZERO
     breaks: int = 0
@@ -216,8 +198,8 @@ class CostSums:
 
     @property
     def is_counted(self) -> bool:
-        """Whether a part of `sent` is as counted or expected: of no bill, or of one that cannot be true."""
-        return bool(self.unreported > self.unsized or self.doubted.requests)
+        """Whether a part of `sent` is as counted or expected: nobody billed it, or its output is partial."""
+        return bool(self.unreported > self.unsized or self.partial_outputs.requests)
 
     @property
     def cost(self) -> Decimal | None:
@@ -247,7 +229,7 @@ class CostSums:
         ):  # fmt: skip
             if theirs:
                 count_all(ours, theirs)
-        self.doubted.plus(other.doubted)
+        self.partial_outputs.plus(other.partial_outputs)
         self.broken, self.saved = self.broken + other.broken, self.saved + other.saved
         self.breaks += other.breaks
         self.stated.plus(other.stated)

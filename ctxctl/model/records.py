@@ -278,6 +278,8 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     cache_miss_cause: str | None = None
     """Why the cache was not read, in the words of the provider or the client: untrusted."""
     terms: Terms = PLAIN
+    output_is_partial: bool = False
+    """The client logged the output before the answer's end, so it may be a placeholder."""
 
 
 class Failure(msgspec.Struct, frozen=True, eq=False):

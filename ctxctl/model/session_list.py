@@ -36,7 +36,7 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     cost: Decimal | None
     """US dollars; None where no request has a known price and size."""
     counted: bool
-    """Whether a part of `cost` is as counted or expected: nobody billed it, or the bill cannot be true."""
+    """Whether a part of `cost` is as counted or expected: nobody billed it, or its output is partial."""
     at_least: bool
     """Whether something that was sent or answered is not in `cost`."""
     first: str | None

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final
 
-import msgspec
-
 from ctxctl.model.addresses import prefix
-from ctxctl.model.cost_sums import CostSums, DoubtedSums, StatedSums
+from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums
 from ctxctl.model.money import Money, Tokens
-from ctxctl.report.bill_notes import doubted_lines, misses_object, misses_text
+from ctxctl.report.bill_notes import misses_object, misses_text, partial_lines
 from ctxctl.report.jsonout import exact, money_object, tokens_object
 from ctxctl.text import visible
 from ctxctl.wording import cost_text, dollars, plural, share, signed_share
@@ -32,15 +30,15 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
         if paid:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
-    doubted = costs.doubted
+    partial = costs.partial_outputs
     expected = costs.unreported - costs.unsized
-    if doubted.requests or (expected and costs.sent_tokens.context):
+    if partial.requests or (expected and costs.sent_tokens.context):
         money = _spread(costs.sent, costs.at_least, True) if known else "not priced"
-        how = ["parts of a bill that cannot be true as counted"] if doubted.requests else []
+        how = [f"{plural(partial.requests, 'partial output')} as counted"] if partial.requests else []
         if expected:
             how.append(f"{plural(expected, 'request')} without a bill at the expected size")
-        yield "priced as", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
-    yield from (("in doubt", line) for line in doubted_lines(doubted))
+        yield "estimated", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
+    yield from (("outputs", line) for line in partial_lines(partial))
     if costs.unreported:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     if costs.unsized:
@@ -143,7 +141,7 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
         "sent_tokens": tokens_object(costs.sent_tokens if costs.is_sized else None),
         "sent": money_object(costs.sent if known and costs.is_sized else None),
         "unbilled": exact(costs.unbilled) if known and costs.is_sized else None,
-        "doubted": _doubted(costs.doubted),
+        "partial_outputs": _partial(costs.partial_outputs),
         "units": dict(costs.units),
         "not_priced": dict(costs.not_priced),
         "stated": stated_object(costs.stated),
@@ -151,14 +149,14 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
     }
 
 
-def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
-    """What of all bills cannot be true, and the sums with that as counted; None where all of it can."""
-    if not sums.requests and not sums.repeated:
+def _partial(sums: PartialOutputs) -> dict[str, Any] | None:
+    """Outputs that were logged too early, and all bills with these as counted; None where there are none."""
+    if not sums.requests:
         return None
     return {
         "requests": sums.requests,
-        "repeated_requests": sums.repeated,
-        "parts": {part: msgspec.structs.asdict(bills) for part, bills in sums.parts.items()},
+        "reported": sums.reported,
+        "counted": sums.counted,
         "believed_tokens": tokens_object(sums.tokens),
         "believed": money_object(sums.money),
     }

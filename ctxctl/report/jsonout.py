@@ -183,6 +183,7 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "compactions": value.annotations.compactions,
         "redactions": value.annotations.redactions,
         "envelopes": value.annotations.envelopes,
+        "cut": value.cut,
     }
 
 

@@ -13,7 +13,8 @@ from ctxctl.analysis.left_out import LeftOutItems
 from ctxctl.analysis.turn_sums import TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
-from ctxctl.model.results import Step, Summary, Turn
+from ctxctl.model.missed import unrecorded_cut
+from ctxctl.model.results import Cut, Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
 from ctxctl.report.bill_notes import sum_text, turn_cost, with_mark
 from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
@@ -39,7 +40,7 @@ from ctxctl.report.sent import (
     threshold_text,
     unrecorded_text,
 )
-from ctxctl.report.step import believed_bill
+from ctxctl.report.step import has_bill
 from ctxctl.report.tables import Column, labelled, ordered_segments, table, width_of
 from ctxctl.report.totals import Totals
 from ctxctl.text import cells, clip, preview, visible
@@ -93,6 +94,8 @@ def _ended(address: str, wide: int) -> str:
     return clip(address[:at], wide - cells(end)) + end
 
 
+LinesOf = Callable[[tuple[int, int]], tuple[int, int]]
+"""Lines of the capture for lines of the trace."""
 NamesOf = Callable[[TurnSum, Compacting], ItemNames]
 """How the items that a turn's compaction took are called."""
 
@@ -105,14 +108,16 @@ class TurnsReport:
     """Takes the stream of a replay and gives the report at its end; holds a row for each turn."""
 
     def __init__(
-        self, header: Header, width: int, paint: Paint, book: RateBook, names: NamesOf = _by_title
-    ) -> None:
+        self, header: Header, width: int, paint: Paint, book: RateBook, names: NamesOf = _by_title,
+        lines: LinesOf = lambda lines: lines,
+    ) -> None:  # fmt: skip
         self.totals = Totals()
         self._sums = TurnSums(book)
         self._header = header
         self._width = width
         self._paint = paint
         self._names = names
+        self._lines = lines
         self._left_out = LeftOutItems() if header.fitting else None
 
     def feed(self, result: Step | Turn) -> None:
@@ -209,7 +214,7 @@ class TurnsReport:
         if window.used_method == "recorded":
             parts = [f"{size_text(window)}; what was sent is not known: no bill was read"]
         else:
-            parts = [size_of_limit(window), known_by(window, billed=believed_bill(last))]
+            parts = [size_of_limit(window), known_by(window, billed=has_bill(last))]
         parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
         yield "sent", f"at the last step, {self._place(last)}: {'; '.join(parts)}"
         if segments := _segments(last):
@@ -264,8 +269,9 @@ class TurnsReport:
             least = bool(costs.not_priced or costs.unpriced)
             text = f"by the recorded bills: {cost_text(costs.billed.total, counted=False, least=least)}"
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
-        if doubted := costs.doubted.requests:
-            text += f", {number(doubted)} with a part that cannot be true"
+        if partial := costs.partial_outputs.requests:
+            billed_sum = cost_text(costs.billed.total, counted=False, least=costs.at_least)
+            text += f", {billed_sum}; {plural(partial, 'output')} logged before the answer's end as counted"
         if unpriced := sum(costs.unpriced.values()):
             text += f", {number(unpriced)} without a known price"
         if costs.unsized:
@@ -342,6 +348,8 @@ class TurnsReport:
             for one in row.compactions:
                 if not self._is_undone(one):
                     yield from self._compacting(row, one)
+            if row.cut is not None:
+                yield from self._cut(row, *row.cut)
 
     def _cells(self, row: TurnSum, amount: Callable[[int], str]) -> tuple[str, ...]:
         window = row.window
@@ -370,6 +378,13 @@ class TurnsReport:
         if one.largest:
             text += f"; largest: {largest_text(one, self._names(row, one))}"
         yield from labelled(COMPACTION, text, self._width, indent=2, tab=2)
+
+    def _cut(self, row: TurnSum, step: int, cut: Cut) -> Iterator[str]:
+        """The first cut without a record of a turn."""
+        text = f"at {self._prefix(row)}{row.turn}.{step}, {unrecorded_cut(cut, self._lines(cut.lines))}"
+        if (steps := row.flags.get("unrecorded_cut", 0)) > 1:
+            text += f"; likewise in {plural(steps - 1, 'other step')} of the turn"
+        yield from labelled(WARNING, text, self._width, indent=2, tab=2)
 
     def _prefix(self, place: TurnSum | Step) -> str:
         session = place.session if self.totals.sessions > 1 else None

@@ -9,7 +9,6 @@ from ctxctl.model.cost_sums import NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
 from ctxctl.model.terms import PLAIN, Further, Terms
-from ctxctl.session.believed_bill import believed_tokens
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
@@ -55,8 +54,7 @@ class Bill(NamedTuple):
     money: Money | None
     """None: no usage, or a rate that it needs is not known."""
     believed_tokens: Tokens | None
-    """`tokens`, where parts of them cannot be true with what was counted in their place
-    (`session.believed_bill`)."""
+    """`tokens`, with a partial output as counted (`UsageView.believed_output`)."""
     believed: Money | None
     not_priced: dict[str, int]
     """What else was billed at a rate that nobody knows, in calls or tokens, by what it is."""
@@ -71,8 +69,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     usage = step.usage
     terms = usage.terms if usage is not None else PLAIN
     whole, assumed = reported_tokens(step)
-    believed = believed_tokens(step, whole)
-    size = step.window.used if believed is None else believed.context
+    size = step.window.used if whole is None else whole.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size, terms)
     if step.time is None:
         assumed.append(prices_date(book))
@@ -81,15 +78,16 @@ def bill_of(step: Step, book: RateBook) -> Bill:
         return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
     apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
     billed, left = without_separate_parts(whole, apart, found.rates)
-    # Where the whole bill is not believed, neither are its separate parts.
-    believed = billed if believed == whole else believed
+    counted = usage.believed_output
+    # A partial output says nothing of its separate parts either.
+    believed = billed if counted is None else whole._replace(output=counted)
     beside, missing = _beside(step, terms, found, book)
     return Bill(
         found,
         billed,
         _with(priced(billed, found.rates), beside),
         believed,
-        None if believed is None else _with(priced(believed, found.rates), beside),
+        _with(priced(believed, found.rates), beside),
         {**{name: n for name, n in left.items() if found.source}, **missing},
         dict(terms.units),
         tuple(assumed),
@@ -159,7 +157,7 @@ def _sampled(step: Step, one: Further, terms: Terms, book: RateBook) -> Money | 
 
 def answer_of(usage: UsageView | None) -> int:
     """Tokens of the answer to a request whose input nobody billed, as far as they are known."""
-    from ctxctl.engine.sizes.bill_doubts import believed_output
+    from ctxctl.engine.sizes.bills import believed_output
 
     if usage is None:
         return 0

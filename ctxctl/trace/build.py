@@ -268,6 +268,7 @@ def usage(fields: Fields) -> Usage:
         fields.count("cache_write_1h_tokens"),
         fields.text("cache_miss_cause"),
         terms_of(fields.data),
+        fields.flag("output_is_partial") or False,
     )
 
 

@@ -71,7 +71,7 @@ function headLine() {
   if (threads.length > 1) facts_.push(plural(threads.length, 'thread'));
   const cost = index.cost;
   if (priced(cost)) {
-    const money = cost.doubted?.requests ? cost.doubted.believed : cost.billed;
+    const money = cost.partial_outputs?.requests ? cost.partial_outputs.believed : cost.billed;
     const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}${dollars(money.total)} billed` : null;
     facts_.push(billed ?? (cost.sent ? `${cost.unsized_steps ? '≥ ' : ''}${dollars(cost.sent.total)} in all` : 'cost not known'));
   }
