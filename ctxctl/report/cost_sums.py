@@ -45,7 +45,7 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
         yield "not known", unsized_text(costs)
     money = _spread(costs.counted) if known else "not priced"
     billed, counted = costs.compared
-    part = f" ({share(counted, billed, fine=True)} of it)" if billed else ""
+    part = f" ({share(counted, billed, fine=True)} of it)" if 0 < counted <= billed else ""
     yield "recorded", f"{money}{part}; {_of(costs.counted_tokens)}: the content that the trace holds"
     if costs.breaks:
         yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"

@@ -101,9 +101,9 @@ def prices_date(book: RateBook) -> str:
 
 
 def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
-    """Input, cache and output as reported, None where no input is; and what was assumed of them."""
+    """Input, cache and output as billed, None where no input is; and what was assumed of them."""
     usage, cache = step.usage, step.cache
-    if usage is None or usage.reported_input is None:
+    if usage is None or not usage.reported_input:
         return None, []
     assumed = []
     cached, written = cache.reported_cached or 0, cache.reported_cache_write or 0
