@@ -414,7 +414,9 @@ def _segments(step: Step) -> str:
         (name, step.segments[name]) for name in ordered_segments(step.segments) if step.segments[name] > 0
     ]
     whole = sum(tokens for _, tokens in held)
-    is_cut = step.cut is not None and step.cut.unsent > 0  # then what each part has of what was sent is not known
+    is_cut = (
+        step.cut is not None and step.cut.unsent > 0
+    )  # then what each part has of what was sent is not known
     return ", ".join(
         f"{NOT_RECORDED if name == UNRECORDED else visible(name)} {number(tokens)}"
         + ("" if is_cut else f" ({share(tokens, whole)})")

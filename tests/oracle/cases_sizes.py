@@ -183,7 +183,7 @@ CASES = [
             },
             # The record explains a fall of up to twice what left it.
             "1.3": {
-                "window": {"used": 2, "recorded": 14, "unrecorded": -12},
+                "window": {"used": 2, "unrecorded": -12},
                 "flags_has": ["unrecorded_cut"],
             },
         },

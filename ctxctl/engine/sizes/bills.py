@@ -121,9 +121,9 @@ def _fell(before: BilledStep, now: BilledStep) -> bool:
 def known_sent(frame: Iterable[Placement], entered: Iterable[Placement], billed: int) -> set[Placement]:
     """The placements that a cut request is known to have sent: what entered with it, and tools and system.
 
-    As many of them as the bill has room for, the newest first.
+    As many of them as the bill has room for, the newest first.  The model's own words of before may have been cut.
     """
-    entered = list(entered)
+    entered = [p for p in entered if p.kind not in ("assistant_message", "reasoning")]
     known: set[Placement] = set()
     room = billed
     for placement in (*reversed(entered), *(p for p in frame if p.rank < 2)):
