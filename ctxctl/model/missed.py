@@ -35,7 +35,7 @@ def unrecorded_cut(cut: Cut, lines: tuple[int, int] | None = None) -> str:
     parts = []
     if cut.unsent:
         parts.append(f"at least {plural(cut.unsent, 'token')} of what is recorded were not sent")
-    if cut.before is not None and cut.billed < cut.before:
+    if cut.before is not None and cut.billed is not None and cut.billed < cut.before:
         grew = " while the record grew: a compaction that was not read" if cut.is_unread_compaction else ""
         parts.append(f"the bill fell from {cut.before:,} to {cut.billed:,}{grew}")
     if lines is not None:

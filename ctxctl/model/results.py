@@ -253,8 +253,8 @@ class Cut(msgspec.Struct, frozen=True, gc=False):
 
     unsent: int
     """Tokens of the recorded content that were not sent, at least; 0: only the bill's fall shows the cut."""
-    billed: int
-    """The request's whole input."""
+    billed: int | None
+    """The request's whole input; None: nobody billed it, and what was not sent exceeds the model's window."""
     before: int | None
     """The same of the thread's last billed request; None: this is the first."""
     is_unread_compaction: bool

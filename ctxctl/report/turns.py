@@ -177,7 +177,7 @@ class TurnsReport:
         if header.learned is not None:
             yield "learned", learned_text(header.learned)
         if header.doubts:
-            yield "in doubt", doubts_text(header.doubts)
+            yield "not read", doubts_text(header.doubts)
         for one in summary.fidelity:
             for label, text in not_understood(one):
                 if label == WRITTEN_BY:

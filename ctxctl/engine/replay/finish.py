@@ -17,7 +17,15 @@ from ctxctl.engine.replay.stages import (
     window_view,
 )
 from ctxctl.engine.replay.thread import SealedStep, ThreadState
-from ctxctl.engine.sizes.bills import Answer, BilledStep, billed_size, counted_output, cut_of, known_sent
+from ctxctl.engine.sizes.bills import (
+    Answer,
+    BilledStep,
+    billed_size,
+    counted_output,
+    cut_of,
+    known_sent,
+    surely,
+)
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
 from ctxctl.engine.sizes.limits import InForce, is_over, limits_in_force, still_over, threshold_in_force
@@ -25,7 +33,18 @@ from ctxctl.engine.sizes.sent import ObservedStep, SentSize, sent_size
 from ctxctl.model import vocab
 from ctxctl.model.annotations import Annotations
 from ctxctl.model.records import Compaction, Usage
-from ctxctl.model.results import BrokenBy, Cache, Cut, Ledger, Miss, StageView, Step, UsageView, Window
+from ctxctl.model.results import (
+    BrokenBy,
+    Cache,
+    Cut,
+    Ledger,
+    Miss,
+    Placement,
+    StageView,
+    Step,
+    UsageView,
+    Window,
+)
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -171,9 +190,15 @@ def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
     model = rules.model or thread.model
     billed = _usage(thread, usage, thread.frame.used)
     size = _size(thread, sealed, billed, model, rules)
+    large = _oversized(thread, sealed, model, rules) if billed_size(billed) is None else []
+    if large:
+        lost = sum(placement.tokens for placement in large)
+        beside = (size.unrecorded or 0) - lost
+        size = size._replace(used=max(0, size.used - lost), unrecorded=beside, method="expected")
     encoding = thread.placer.weigher.encoding or rules.encoding
     by_method = methods(thread.frame.by_method, encoding, rules.known(model, encoding))
     cut = _cut(thread, sealed, billed, model, by_method, rules)
+    cut = _oversized_cut(thread, sealed, large) if large else cut
     thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
     return _Settled(model, billed, size, by_method, cut)
 
@@ -287,9 +312,34 @@ def _cut(
         by_method = {name: n * now.counted // (thread.frame.used or 1) for name, n in by_method.items()}
     explained = bool(sealed.facts.compactions) or sealed.facts.causes is not None
     found = cut_of(before, now, by_method, explained=explained)
-    if found is not None and found.unsent and rules.rebuilds_windows and sealed.settings.request is None:
+    if found is not None and found.unsent and _is_rebuilt(sealed, rules):
         thread.keep_sent(known_sent(thread.recorded(), thread.entered, billed))
     return None if thread.editing is not None or thread.altered else found
+
+
+def _is_rebuilt(sealed: SealedStep, rules: ReplayRules) -> bool:
+    """Whether an importer rebuilt the step's window from a history, so that it may hold what was not sent."""
+    return rules.rebuilds_windows and sealed.settings.request is None
+
+
+def _oversized(
+    thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules
+) -> list[Placement]:
+    """What entered and is larger than the model's whole window: it was not sent, though no bill says so."""
+    if not thread.entered or thread.altered or not _is_rebuilt(sealed, rules):
+        return []
+    limit = _limits(thread, sealed, model, rules).limits.window
+    if limit is None:
+        return []
+    return [p for p in thread.entered if surely(p.tokens, p.method) > limit]
+
+
+def _oversized_cut(thread: ThreadState, sealed: SealedStep, large: list[Placement]) -> Cut:
+    """The cut of a request without a bill; the next frame begins without what was too large for it."""
+    thread.keep_sent(set(thread.recorded()).difference(large))
+    last, line = thread.billed, sealed.ids.first_line
+    unsent = sum(surely(placement.tokens, placement.method) for placement in large)
+    return Cut(unsent, None, last.reported if last else None, False, (last.line if last else line, line))
 
 
 def _whole(sealed: SealedStep) -> str | None:

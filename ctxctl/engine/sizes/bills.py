@@ -121,8 +121,13 @@ def _fell(before: BilledStep, now: BilledStep) -> bool:
 def known_sent(frame: Iterable[Placement], entered: Iterable[Placement], billed: int) -> set[Placement]:
     """The placements that a cut request is known to have sent: what entered with it, and tools and system.
 
-    As many of them as the bill has room for, the newest first.  The model's own words of before may have been cut.
+    As many of them as the bill has room for, the newest first.  The answer before may have been cut.  Where
+    contents that exceed the whole bill explain the cut, all others were sent.
     """
+    frame = list(frame)
+    small = [p for p in frame if surely(p.tokens, p.method) <= billed]
+    if len(small) < len(frame) and sum(surely(p.tokens, p.method) for p in small) <= billed:
+        return set(small)
     entered = [p for p in entered if p.kind not in ("assistant_message", "reasoning")]
     known: set[Placement] = set()
     room = billed

@@ -116,8 +116,9 @@ class UnrecordedCut(Rule):
         cut, usage = look.step.cut, look.step.usage
         if cut is None or usage is None or usage.provenance != "native":
             return
-        fell = 0 if cut.before is None else max(0, cut.before - cut.billed)
-        told = look.step.window.recorded >= _TOLD * cut.billed and fell >= self.share * (cut.before or 0)
+        billed = cut.billed or 0
+        fell = 0 if cut.before is None else max(0, cut.before - billed)
+        told = look.step.window.recorded >= _TOLD * billed and fell >= self.share * (cut.before or 0)
         # Of a request that is hardly recorded, the fall of its bill says little.
         left = max(cut.unsent, fell if told or cut.is_unread_compaction else 0)
         if left >= self.tokens:

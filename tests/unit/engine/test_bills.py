@@ -246,3 +246,25 @@ def test_a_partial_output_is_shown_beside_the_bill(capsys: pytest.CaptureFixture
     assert run(["find", str(EACH), "partial", "--count"]) == 0
     partial = [cost for cost in found if cost.step.usage and cost.step.usage.believed_output is not None]
     assert int(capsys.readouterr().out.split()[0]) == len(partial) == 2
+
+
+def test_a_content_larger_than_the_bill_explains_the_cut_and_all_else_was_sent() -> None:
+    old, image, new = placement("o", 40), placement("base64", 100_000), placement("n", 30)
+    assert known_sent([old, image, new], [image, new], 900) == {old, new}
+
+
+def test_a_content_larger_than_the_models_window_was_not_sent_though_nobody_billed_the_request(
+    tmp_path: Path,
+) -> None:
+    path = transcript(tmp_path, [5000, 6000])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[2]["message"]["content"] += " " + " ".join(str(n * 7919) for n in range(250_000))
+    del lines[3]["message"]["usage"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with Inspector.open(str(path)) as inspector:
+        steps = [found for found in inspector.replay() if isinstance(found, Step)]
+    assert steps[1].cut is not None
+    assert steps[1].cut.billed is None
+    assert steps[1].window.limit == 200_000
+    assert steps[1].window.used < 10_000
+    assert steps[1].window.used == steps[1].window.recorded + (steps[1].window.unrecorded or 0)
