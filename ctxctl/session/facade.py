@@ -271,7 +271,7 @@ class Inspector:
 
     def counted_of(self, batches: Iterable[list[Event]]) -> Iterator[list[Event]]:
         """Batches of the trace's events, their contents counted as `counted` has it."""
-        return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
+        return self._counter.counted(batches, self.trace.contents)
 
     def _batches(
         self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None, history: ItemHistory
