@@ -383,7 +383,7 @@ _OBJECT_LISTS: Final = (
     "truncation_records",
     "window_segments",
     "candidate_sources",
-    "further",
+    "passes",
 )
 _COUNTS: Final = (
     "max_tokens", "reserved_tokens", "max_bytes", "max_items", "actual_tokens", "actual_bytes",

@@ -216,11 +216,11 @@ def usage_text(step: Step) -> str:
     said = ", ".join(parts) or "no input billed"
     found = step.stages["evidence"].facts if "evidence" in step.stages else {}
     expected, error = found.get("expected_input"), found.get("expected_error")
-    if isinstance(expected, int) and usage.reported_input:
-        off = expected - usage.reported_input
+    if isinstance(expected, int) and usage.sent:
+        off = expected - usage.sent
         within = f" ±{error:,}" if isinstance(error, int) else ""
         said += (
-            f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.reported_input)})"
+            f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.sent)})"
         )
     return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.model.cost_sums import NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
-from ctxctl.model.terms import PLAIN, Further, Terms
+from ctxctl.model.terms import PLAIN, Pass, Terms
 from ctxctl.session.believed_bill import believed_tokens
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
+_UNPRICED: Final = {"tool_search": ZERO}
+"""Tools that no provider lists a price for beside their tokens (Anthropic's and OpenAI's "Tool search")."""
 CONTRADICTED = "the cache figures exceed the input: all of it priced as plain input"
 
 
@@ -73,6 +75,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     whole, assumed = reported_tokens(step)
     believed = believed_tokens(step, whole)
     size = step.window.used if believed is None else believed.context
+    size = terms.sent(size) or size
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size, terms)
     if step.time is None:
         assumed.append(prices_date(book))
@@ -84,12 +87,14 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     # Where the whole bill is not believed, neither are its separate parts.
     believed = billed if believed == whole else believed
     beside, missing = _beside(step, terms, found, book)
+    money = _of_passes(step, terms, book) if terms.passes else priced(billed, found.rates)
+    money = _with(money, beside)
     return Bill(
         found,
         billed,
-        _with(priced(billed, found.rates), beside),
+        money,
         believed,
-        None if believed is None else _with(priced(believed, found.rates), beside),
+        money if believed in (None, billed) else _with(priced(believed, found.rates), beside),
         {**{name: n for name, n in left.items() if found.source}, **missing},
         dict(terms.units),
         tuple(assumed),
@@ -129,17 +134,17 @@ def _with(money: Money | None, beside: tuple[Decimal, Decimal]) -> Money | None:
 def _beside(
     step: Step, terms: Terms, found: Priced, book: RateBook
 ) -> tuple[tuple[Decimal, Decimal], dict[str, int]]:
-    """US dollars for calls of tools and for further samplings; and those of them whose price is not known."""
+    """US dollars for calls of tools and for passes of other models; and those of them whose price is not known."""
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():
-        rate = found.units.get(name)
+        rate = found.units.get(name, _UNPRICED.get(name))
         if rate is None:
             missing[name] = count
         else:
             units += rate * count
     for one in terms.further:
-        money = _sampled(step, one, terms, book)
+        money = _of_pass(step, one, terms, book)
         if money is None:
             missing[one.type] = missing.get(one.type, 0) + 1
         else:
@@ -147,11 +152,22 @@ def _beside(
     return (units, further), missing
 
 
-def _sampled(step: Step, one: Further, terms: Terms, book: RateBook) -> Money | None:
-    hour = min(one.cache_write_1h_tokens, one.cache_write_tokens)
-    tokens = Tokens(
-        one.input_tokens, one.cached_tokens, one.cache_write_tokens - hour, one.output_tokens, hour
-    )
+def _of_passes(step: Step, terms: Terms, book: RateBook) -> Money | None:
+    """What the passes of the request's own model come to, each by the price of its own size."""
+    whole = Money()
+    for one in terms.passes:
+        money = _of_pass(step, one, terms, book)
+        if money is None:
+            return None
+        whole = whole.plus(money)
+    return whole
+
+
+def _of_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> Money | None:
+    written = one.cache_write_tokens
+    hour = min(one.cache_write_1h_tokens, written)
+    plain = max(0, one.input_tokens - one.cached_tokens - written)
+    tokens = Tokens(plain, one.cached_tokens, written - hour, one.output_tokens, hour)
     provider = step.usage.provider if step.usage is not None else None
     rates: Rates = book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
     return priced(tokens, rates)

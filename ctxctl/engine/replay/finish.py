@@ -26,6 +26,7 @@ from ctxctl.model import vocab
 from ctxctl.model.annotations import Annotations
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
+from ctxctl.model.terms import Pass
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -102,8 +103,20 @@ def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: 
         provider=usage.provider,
         time=time,
     )
-    thread.cached = memory_after(before, now)
-    return cache_miss(before, now, prefix, _error(window), usage.cache_miss_cause)
+    first, last = (_as_pass(now, one) for one in (usage.terms.passes[:1], usage.terms.passes[-1:]))
+    thread.cached = memory_after(before, last)
+    return cache_miss(before, first, prefix, _error(window), usage.cache_miss_cause)
+
+
+def _as_pass(request: BilledRequest, of: tuple[Pass, ...]) -> BilledRequest:
+    """A request as one of its passes was billed, if it had several: the first meets the cache of the request
+    before, the last leaves it to the next."""
+    for one in of:
+        request = request._replace(
+            input=one.input_tokens, read=one.cached_tokens, written=one.cache_write_tokens,
+            written_1h=one.cache_write_1h_tokens, output=one.output_tokens,
+        )  # fmt: skip
+    return request
 
 
 def _error(window: Window) -> float:
@@ -160,9 +173,9 @@ def hold_bill(thread: ThreadState, usage: Usage, recorded: int) -> HeldBill:
         return HeldBill()
     answer = answered(thread)
     counted_output = None if answer is None else answer.tokens
-    bill = Billed(usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
-    # What the provider compacted inside of the request was sent, but is billed apart.
-    other = thread.sent is not None or thread.altered or bool(usage.terms.further)
+    sent = usage.terms.sent(usage.input_tokens)
+    bill = Billed(sent, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
+    other = thread.sent is not None or thread.altered
     found = doubts(bill, None if other else recorded, answer, thread.last_bill)
     thread.last_bill = BillBefore(bill, recorded)
     return HeldBill(counted_output, found)
@@ -295,9 +308,9 @@ def _supposes_model(thread: ThreadState, rules: ReplayRules) -> bool:
 
 def _sound(usage: UsageView | None, recorded: int) -> int | None:
     """What was billed for a request of which so much is recorded; None: nothing that can be true of it."""
-    if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.reported_input, recorded):
+    if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.sent, recorded):
         return None
-    return usage.reported_input
+    return usage.sent
 
 
 def _whole(sealed: SealedStep) -> str | None:
@@ -393,9 +406,9 @@ def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView 
         return None
     altered = thread.altered
     counted_output, doubts = hold_bill(thread, usage, counted)
-    reported = usage.input_tokens
+    reported = usage.terms.sent(usage.input_tokens)
     return UsageView(
-        reported_input=reported,
+        reported_input=usage.input_tokens,
         reported_cached=usage.cached_tokens,
         reported_output=usage.output_tokens,
         counted_input=counted,

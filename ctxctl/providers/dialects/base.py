@@ -239,9 +239,6 @@ _RULES: Final = {
     "gemini": ("google", "default", "usageMetadata"),
 }
 """By dialect: genai-prices' provider and flavour, and the field of the response that bills."""
-_PASSED: Final = (
-    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-)  # fmt: skip
 _SPELLED: Final = {
     "prompt_token_count": "promptTokenCount",
     "candidates_token_count": "candidatesTokenCount",
@@ -266,8 +263,7 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
         bill = response.get("usage_metadata")
     if not isinstance(bill, dict):
         return None
-    whole = _passes(bill) if dialect == "anthropic" else bill
-    counted = _counts(dialect, whole)
+    counted = _counts(dialect, bill)
     if not counted:
         return None
     named = string(response.get("model")) or string(response.get("modelVersion"))
@@ -278,7 +274,7 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
         provider=provider,
         model=named or string(response.get("model_version")) or model,
         native=_kept(bill),
-        bill=whole,
+        bill=bill,
         response=response,
         miss_cause=miss_cause(response) if dialect == "anthropic" else None,
         **found,
@@ -318,30 +314,6 @@ def _by_library(response: Json, provider: str, flavour: str) -> dict[str, Any] |
 
 def _whole(value: Any) -> int | None:
     return None if value is None or isinstance(value, bool) else int(value)
-
-
-def _passes(bill: Json) -> Json:
-    """A bill of several passes in sum, where one of them made a compaction.
-
-    Anthropic bills every one of its `iterations`, and leaves the compaction's out of the counts beside them
-    (platform.claude.com, *Compaction*, "Understanding usage").
-    """
-    passes = bill.get("iterations")
-    made = [one for one in passes if isinstance(one, dict)] if isinstance(passes, list) else []
-    if not any(one.get("type") == "compaction" for one in made):
-        return bill
-    whole = dict(bill)
-    for name in _PASSED:
-        whole[name] = sum(_count(one.get(name)) for one in made)
-    parts = [one["cache_creation"] for one in made if isinstance(one.get("cache_creation"), dict)]
-    if parts:
-        names = {name: None for part in parts for name in part}
-        whole["cache_creation"] = {n: sum(_count(part.get(n)) for part in parts) for n in names}
-    return whole
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
 
 
 def _counts(dialect: str, bill: Json) -> Json:
