@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
+from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
 from ctxctl.providers.usage import miss_cause, usage_record
 
@@ -33,6 +34,10 @@ class Unit(NamedTuple):
     """Among the units of its section."""
     head: bool
     """Whether it stands before the conversation: tools, system prompt."""
+
+
+Piece = tuple[Unit, ...]
+"""What a model reads in the place of one unit: nothing, the unit or what is left of it, and what it loads."""
 
 
 class CallTitles:
@@ -89,6 +94,27 @@ class Dialect(ABC):
         They were not there when it was made: no summary stands for them.  Its own summary is not among them.
         """
         return frozenset()
+
+    def reached(
+        self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
+    ) -> list[Piece] | None:
+        """What of a request's units the model read, by unit; None: all of them as they were sent.
+
+        Args:
+            units: The body's.
+            body: The request.
+            response: Its answer, where it has come.
+            known: What the conversation's answers said; brought up to this one.
+        """
+        return None
+
+    def may_edit(self, body: Json) -> bool:
+        """Whether only the answer to a request will say what of it was read."""
+        return False
+
+    def summed_up(self, response: Json, parts: list[Part]) -> int:
+        """How many of an answer's items stand up to the last summary that the rest of it was made from."""
+        return 0
 
     def settings(self, body: Json) -> Json | None:
         """The parameters of a request body, as they stand there, that a prompt cache hangs on.

@@ -9,7 +9,8 @@ import orjson
 import xxhash
 
 from ctxctl.ingest.build import Json
-from ctxctl.providers.dialects.base import Dialect, Unit
+from ctxctl.providers.dialects.base import Dialect, Piece, Unit
+from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.slots import compact_json, json_as_sent, without_cache
 
 _GIST: Final = 120
@@ -82,6 +83,10 @@ class Request(NamedTuple):
     start: int
     """Index of the first piece of the conversation."""
     head: Head
+    pieces: list[Piece] = []
+    """What of each unit was read (`reached`)."""
+    read: list[bytes] = []
+    """Digests of the pieces that were read."""
 
     @property
     def given(self) -> int:
@@ -92,6 +97,17 @@ class Request(NamedTuple):
         found = (at for at, unit in enumerate(self.units) if not unit.head or unit.section == "input")
         return next(found, len(self.units))
 
+    def reached(self, response: Json | None, known: LeftOut) -> Request:
+        """The request with what of it the model read; as `Dialect.reached`."""
+        pieces = self.dialect.reached(self.units, self.body, response, known)
+        if pieces is None:
+            return self._replace(pieces=[(unit,) for unit in self.units], read=self.prints)
+        read = [
+            made if len(piece) == 1 and piece[0] is unit else _joint(piece)
+            for piece, unit, made in zip(pieces, self.units, self.prints, strict=True)
+        ]
+        return self._replace(pieces=pieces, read=read)
+
     def without_chain(self) -> Request:
         """The request less what stands for a history that is known."""
         keep = [at for at, unit in enumerate(self.units) if unit.section != "previous_response_id"]
@@ -101,6 +117,10 @@ class Request(NamedTuple):
             marked=[],
             start=self.start - (len(self.units) - len(keep)),
         )
+
+
+def _joint(piece: Piece) -> bytes:
+    return xxhash.xxh3_128_digest(b"".join(fingerprint(unit)[0] for unit in piece), SEED)
 
 
 def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:

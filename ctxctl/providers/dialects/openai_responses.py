@@ -6,10 +6,12 @@ from typing import Any, ClassVar, Final
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
+from ctxctl.providers.dialects import left_out
 from ctxctl.providers.dialects.base import (
     PARTS,
     CallTitles,
     Dialect,
+    Piece,
     Unit,
     call_part,
     extra_part,
@@ -18,6 +20,7 @@ from ctxctl.providers.dialects.base import (
     tool_part,
     unknown_part,
 )
+from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.openai_chat import data_url_facts, parsed
 from ctxctl.providers.dialects.slots import INPUT, JSON, TEXT, Slots, compact_json, plain, structured
 
@@ -123,6 +126,12 @@ class OpenAIResponses(Dialect):
             extra_part(slots, value, "answer schema")
         return slots
 
+    def reached(
+        self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
+    ) -> list[Piece] | None:
+        """Not what stands before a compaction that the provider made, nor the parameters of deferred tools."""
+        return left_out.of_input(units, known)
+
     def settings(self, body: Json) -> Json | None:
         """None but the API's name: OpenAI documents no parameter beside model, tools, schema and messages."""
         return {"api": self.name}
@@ -167,18 +176,18 @@ def _item(slots: Slots, names: CallTitles, item: Any, key: str | None) -> None:
         isinstance(kind, str) and kind.endswith("tool_call") and "input" in item
     ):
         _call(slots, names, item, "arguments" if kind == "function_call" else "input")
+    elif kind in ("additional_tools", "tool_search_output"):
+        _more_tools(slots, item)
     elif isinstance(kind, str) and kind.endswith("_output") and "call_id" in item:
         _result(slots, names, item)
     elif kind == "mcp_call":
         _mcp(slots, names, item)
     elif kind == "mcp_list_tools":
         _tool_list(slots, item)
-    elif kind == "additional_tools":
-        _more_tools(slots, item)
     elif kind == "item_reference":
         sealed_part(slots, "custom", str(item.get("id")), "user", plain(item), key=string(item.get("id")),
                native={"type": kind})  # fmt: skip
-    elif kind in ("compaction", "compaction_summary", "context_compaction"):
+    elif kind in left_out.COMPACTIONS:
         sealed_part(slots, "thread_summary", item.get("encrypted_content") or "", "user", plain(item),
                key=string(item.get("id")), native={"type": "sealed"})  # fmt: skip
     elif kind in _PICTURE and isinstance(item.get("result"), str):
@@ -349,7 +358,8 @@ def _tool_list(slots: Slots, item: Json) -> None:
 
 
 def _more_tools(slots: Slots, item: Json) -> None:
-    """Tools that are defined in the middle of the input: Codex gives them so to GPT-5.6 and newer models."""
+    """Tools that are defined in the middle of the input: those that a search found, and what Codex gives to
+    GPT-5.6 and newer models."""
     tools = listed(item.get("tools"))
     if not tools:
         unknown_part(slots, item, "system", string(item.get("id")))
