@@ -93,6 +93,10 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
         made["units"] = units
     if usage.get("iterations"):
         made |= _passes(usage)
+    if _is_mapping(managed := response.get("context_management")):
+        cleared = [count(one.get("cleared_input_tokens")) or 0 for one in _list(managed.get("applied_edits"))]
+        if any(cleared):
+            made["cleared_tokens"] = sum(cleared)
     if not (_COSTS.isdisjoint(usage) and _COSTS.isdisjoint(response)):
         said = next((t for held in both for n in _STATED if (t := dollars(held.get(n)))), None)
         if said is not None:

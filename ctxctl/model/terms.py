@@ -39,6 +39,8 @@ class Terms(msgspec.Struct, frozen=True):
     """Of the request's own model, in order; the bill is their sum.  Empty: it was sampled once."""
     further: tuple[Pass, ...] = ()
     """Of other models that a tool asked (an advisor): billed beside the request's own."""
+    cleared_tokens: int | None = None
+    """What the provider took out of the request before it was read, by its own count; in no other figure."""
     stated_usd: str | None = None
     """US dollars that the runtime, a router or a tracing service says that the request cost."""
     stated_total_usd: str | None = None
@@ -69,6 +71,7 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
         _counts(fields.get("units")),
         own,
         (*(one for one in passes if one not in own), *further),
+        count(fields.get("cleared_tokens")),
         dollars(fields.get("stated_usd")),
         dollars(fields.get("stated_total_usd")),
     )

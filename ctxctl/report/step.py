@@ -213,6 +213,8 @@ def usage_text(step: Step) -> str:
         parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
+    if usage.terms.cleared_tokens:
+        parts.append(f"{usage.terms.cleared_tokens:,} cleared by the provider")
     said = ", ".join(parts) or "no input billed"
     found = step.stages["evidence"].facts if "evidence" in step.stages else {}
     expected, error = found.get("expected_input"), found.get("expected_error")

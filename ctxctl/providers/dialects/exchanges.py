@@ -49,6 +49,9 @@ class Exchanges:
     says that it stands for an earlier one (a compaction).
     """
 
+    _awaits_answer = False
+    """Whether requests are taken before their answers have come."""
+
     def __init__(self, run: Run) -> None:
         self._run = run
         self._queue: list[Exchange] | None = []
@@ -173,7 +176,8 @@ class Exchanges:
             native_id=exchange.native_id,
             status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
             error=exchange.error,
-            settings=request.dialect.settings(request.body) if exchange.whole else None, **marks,
+            settings=request.dialect.settings(request.body) if exchange.whole else None,
+            awaits_answer=self._awaits_answer and request.dialect.may_edit(request.body), **marks,
         )  # fmt: skip
         return thread, place, lent
 
@@ -306,16 +310,17 @@ class Exchanges:
         cause = "branched" if left and not _answered(thread, tail) else None
         if cause is None and (thread.left.cleared or thread.left.thinking):
             cause = "cleared"
-        if not thread.prints:
-            conversation.pass_over(*_parts(self._cut(exchange, request, thread, 0, unread=True)))
         rows = thread.rows[:shared]
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
         conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
+        unread = [] if thread.prints else self._cut(exchange, request, thread, 0, unread=True)
+        conversation.pass_over(*_parts(unread))
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             stays |= thread.handed
             gone = [row[0].ref for row in before if row[0].item not in stays]
+            gone += [p.block().ref for slots in unread if slots.section != "tools" for p in slots.parts]
             if gone:
                 marks = {"ctxctl": {"derived": True}}
                 conversation.compacted(gone, summary.block().ref, line=exchange.line, metadata=marks)

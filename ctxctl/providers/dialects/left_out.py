@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.parts import listed, mapping, string
+from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.model.numbers import count
 from ctxctl.providers.dialects.slots import Slots
 
@@ -45,8 +45,15 @@ def slots_of(dialect: Dialect, piece: Piece, section: str, names: CallTitles, li
     """The items of what a model reads in the place of one unit."""
     slots = dialect.parts(piece[0], names, line) if piece else Slots(section, line)
     for unit in piece[1:]:
-        slots.parts += dialect.parts(unit, names, line).parts
+        slots.parts += in_place(dialect.parts(unit, names, line).parts)
     return slots
+
+
+def in_place(tools: list[Part]) -> list[Part]:
+    """Tools that were found: they stand in the conversation, so that what is before them stays cached."""
+    for part in tools:
+        part.segment = "history"
+    return tools
 
 
 # -- Anthropic --------------------------------------------------------------------------------------------

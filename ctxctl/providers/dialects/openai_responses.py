@@ -367,6 +367,8 @@ def _more_tools(slots: Slots, item: Json) -> None:
     slots.enter({**other_fields(item, ("tools",)), "tools": PARTS})
     for definition in tools:
         _tool(slots, definition)
+    if item.get("type") == "tool_search_output":
+        left_out.in_place(slots.parts)
     slots.leave()
 
 
