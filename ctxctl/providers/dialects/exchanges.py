@@ -314,13 +314,12 @@ class Exchanges:
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
         conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
-        unread = [] if thread.prints else self._cut(exchange, request, thread, 0, unread=True)
-        conversation.pass_over(*_parts(unread))
+        unread = self._unread(exchange, request, thread, 0 if thread.prints else len(request.units))
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             stays |= thread.handed
             gone = [row[0].ref for row in before if row[0].item not in stays]
-            gone += [p.block().ref for slots in unread if slots.section != "tools" for p in slots.parts]
+            gone += unread
             if gone:
                 marks = {"ctxctl": {"derived": True}}
                 conversation.compacted(gone, summary.block().ref, line=exchange.line, metadata=marks)
@@ -333,6 +332,34 @@ class Exchanges:
         thread.sealed.clear()
         thread.epoch += 1
         return tail
+
+    def _unread(self, exchange: Exchange, request: Request, thread: Thread, until: int) -> list[str]:
+        """Tell of what was sent and not read: tools that are deferred, where they have changed, and of the
+        messages in front of piece `until`, whose references are returned."""
+        conversation, line = thread.conversation, exchange.line
+        pieces = zip(request.units, request.prints, request.pieces, strict=True)
+        loaded = {id(unit.value) for piece in request.pieces for unit in piece[1:]}
+        units = [(u, made) for u, made, piece in pieces if not piece and id(u.value) not in loaded]
+        tools = [unit for unit, _ in units if unit.section == "tools"]
+        before = [unit for unit, _ in units[:until] if unit.section != "tools"]
+        deferred = frozenset(made for unit, made in units if unit.section == "tools")
+        changed = deferred != thread.deferred
+        found = [
+            [p for unit in of for p in request.dialect.parts(unit, thread.names, line).parts]
+            for of in (tools if changed else [], before)
+        ]
+        for parts in found:
+            conversation.pass_over(*parts)
+        refs = [[part.block().ref for part in parts] for parts in found]
+        if changed:
+            thread.deferred = deferred
+            name = f"deferred-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
+            surface = {"surface_id": name, "scope": "session", "available_item_refs": refs[0]}
+            conversation.tell(vocab.SURFACE_CREATED, surface, line=line)
+            omitted = [{"ref": ref, "reason": "deferred"} for ref in refs[0]]
+            selection = {"selection_id": name, "surface_id": name, "omitted_item_refs": omitted}
+            conversation.tell(vocab.SELECTION_COMPLETED, selection, line=line)
+        return refs[1]
 
     def _sum_up(self, exchange: Exchange, thread: Thread, parts: Sequence[Part]) -> None:
         """Leave of the conversation the last of an answer's summaries, which the rest of it was made from."""
@@ -377,14 +404,10 @@ class Exchanges:
         thread: Thread,
         since: int,
         until: int | None = None,
-        *,
-        unread: bool = False,
     ) -> list[Slots]:
-        """The items of what the model read of a request's pieces; `unread`: of those it read nothing of."""
+        """The items of what the model read of a request's pieces."""
         made = []
         for unit, piece in zip(request.units[since:until], request.pieces[since:until], strict=True):
-            if unread:
-                piece = () if piece else (unit,)
             slots = slots_of(request.dialect, piece, unit.section, thread.names, exchange.line)
             goes_on = False
             for part in slots.parts:

@@ -368,7 +368,8 @@ def _more_tools(slots: Slots, item: Json) -> None:
     for definition in tools:
         _tool(slots, definition)
     if item.get("type") == "tool_search_output":
-        left_out.in_place(slots.parts)
+        for part in left_out.in_place(slots.parts):
+            part.item = f"{item.get('id')}/{part.item}"  # beside what is shown of it in front
     slots.leave()
 
 
