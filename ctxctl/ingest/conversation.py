@@ -313,6 +313,16 @@ class Conversation:
             line=line,
         )
 
+    def sum_up(self, parts: Iterable[Part], *, at: int, line: int = 0) -> None:
+        """Append parts of an answer; each summary among them takes in all that stands from row `at` on."""
+        for part in parts:
+            self.append(part)
+            if part.kind == "thread_summary":
+                gone = [row[0].ref for row in self.rows[at:-1]]
+                marks = {"ctxctl": {"derived": True}}
+                self.compacted(gone, part.block().ref, line=line, metadata=marks)
+                self.splice(at, len(gone))
+
     def tell(self, event_type: str, fields: Json, *, line: int = 0) -> None:
         """Have a record (selection, budget, surface …) told with the next request, before its assembly."""
         record = self._make.record(**fields)
@@ -374,9 +384,7 @@ class Conversation:
             self._assemble(f"asm-{scope}~read", line, edits, model=model, **told)
         self._inject(f"inj-{scope}~read", line, native_id, model, self.injected)
 
-    def _assemble(
-        self, name: str, line: int, edits: list[Splice[Block]] | None = None, **told: Any
-    ) -> None:
+    def _assemble(self, name: str, line: int, edits: list[Splice[Block]] | None = None, **told: Any) -> None:
         edits = self._edits() if edits is None else edits
         assembly = self._window.assemble(self._make, name, edits, cause=self._cause, **told)
         self._cause = None

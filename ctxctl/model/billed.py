@@ -238,12 +238,13 @@ def _passes(usage: Mapping[str, Any]) -> dict[str, Any]:
     listed = _list(usage.get("iterations"))
     if len(listed) < 2 and all(one.get("type") in _SAMPLED for one in listed):
         return {}
-    if any(total > held for total, held in zip(_billed(usage), map(sum, zip(*map(_billed, listed))))):
+    whole = map(sum, zip(*map(_billed, listed), strict=True))
+    if any(total > held for total, held in zip(_billed(usage), whole, strict=True)):
         return {}
     passes = [_pass(one) for one in listed]
     own = [one for one in passes if is_own(one["type"], one.get("model"))]
-    whole = {name: sum(one.get(name, 0) for one in own) for name in _SUMMED if any(name in one for one in own)}
-    return {**whole, "passes": passes}
+    told = [name for name in _SUMMED if any(name in one for one in own)]
+    return {**{name: sum(one.get(name, 0) for one in own) for name in told}, "passes": passes}
 
 
 def is_own(kind: str, model: str | None) -> bool:
@@ -260,7 +261,9 @@ def _pass(one: Mapping[str, Any]) -> dict[str, Any]:
         "input_tokens": parts[0] + parts[2] + parts[3],
         "cached_tokens": count(one.get("cache_read_input_tokens")),
         "cache_write_tokens": count(one.get("cache_creation_input_tokens")),
-        "cache_write_1h_tokens": count(writes.get("ephemeral_1h_input_tokens")) if _is_mapping(writes) else None,
+        "cache_write_1h_tokens": count(writes.get("ephemeral_1h_input_tokens"))
+        if _is_mapping(writes)
+        else None,
         "output_tokens": parts[1],
     }
     return made | {name: value for name, value in told.items() if value is not None}

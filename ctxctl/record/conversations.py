@@ -19,7 +19,8 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.providers.dialects.base import CallTitles, Dialect, Piece, Unit
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
+from ctxctl.providers.dialects.base import Piece as ReadPiece
 from ctxctl.providers.dialects.exchanges import Exchange, Exchanges, asked_model
 from ctxctl.providers.dialects.fingerprints import Request
 from ctxctl.providers.dialects.left_out import LeftOut
@@ -102,7 +103,7 @@ class RedactingDialect(Dialect):
 
     def reached(
         self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
-    ) -> list[Piece] | None:
+    ) -> list[ReadPiece] | None:
         """Ask the dialect, of units without secrets."""
         return self._dialect.reached(units, body, response, known)
 

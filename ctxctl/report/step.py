@@ -221,9 +221,7 @@ def usage_text(step: Step) -> str:
     if isinstance(expected, int) and usage.sent:
         off = expected - usage.sent
         within = f" ±{error:,}" if isinstance(error, int) else ""
-        said += (
-            f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.sent)})"
-        )
+        said += f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.sent)})"
     return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
 
 

@@ -134,7 +134,7 @@ def _with(money: Money | None, beside: tuple[Decimal, Decimal]) -> Money | None:
 def _beside(
     step: Step, terms: Terms, found: Priced, book: RateBook
 ) -> tuple[tuple[Decimal, Decimal], dict[str, int]]:
-    """US dollars for calls of tools and for passes of other models; and those of them whose price is not known."""
+    """US dollars for calls of tools and for passes of other models; and those without a known price."""
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():

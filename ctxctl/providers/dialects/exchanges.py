@@ -19,9 +19,9 @@ from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body
-from ctxctl.providers.dialects.base import CallTitles, Dialect
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.fingerprints import Opener, Request, goes_on
-from ctxctl.providers.dialects.left_out import slots_of
+from ctxctl.providers.dialects.left_out import slots_of, tell_unread
 from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Threads
 
@@ -314,7 +314,12 @@ class Exchanges:
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
         conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
-        unread = self._unread(exchange, request, thread, 0 if thread.prints else len(request.units))
+
+        def cut(unit: Unit) -> list[Part]:
+            return request.dialect.parts(unit, thread.names, exchange.line).parts
+
+        first = not thread.prints
+        unread = tell_unread(conversation, request, thread.left, cut, first=first, line=exchange.line)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             stays |= thread.handed
@@ -333,48 +338,14 @@ class Exchanges:
         thread.epoch += 1
         return tail
 
-    def _unread(self, exchange: Exchange, request: Request, thread: Thread, until: int) -> list[str]:
-        """Tell of what was sent and not read: tools that are deferred, where they have changed, and of the
-        messages in front of piece `until`, whose references are returned."""
-        conversation, line = thread.conversation, exchange.line
-        pieces = zip(request.units, request.prints, request.pieces, strict=True)
-        loaded = {id(unit.value) for piece in request.pieces for unit in piece[1:]}
-        units = [(u, made) for u, made, piece in pieces if not piece and id(u.value) not in loaded]
-        tools = [unit for unit, _ in units if unit.section == "tools"]
-        before = [unit for unit, _ in units[:until] if unit.section != "tools"]
-        deferred = frozenset(made for unit, made in units if unit.section == "tools")
-        changed = deferred != thread.deferred
-        found = [
-            [p for unit in of for p in request.dialect.parts(unit, thread.names, line).parts]
-            for of in (tools if changed else [], before)
-        ]
-        for parts in found:
-            conversation.pass_over(*parts)
-        refs = [[part.block().ref for part in parts] for parts in found]
-        if changed:
-            thread.deferred = deferred
-            name = f"deferred-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
-            surface = {"surface_id": name, "scope": "session", "available_item_refs": refs[0]}
-            conversation.tell(vocab.SURFACE_CREATED, surface, line=line)
-            omitted = [{"ref": ref, "reason": "deferred"} for ref in refs[0]]
-            selection = {"selection_id": name, "surface_id": name, "omitted_item_refs": omitted}
-            conversation.tell(vocab.SELECTION_COMPLETED, selection, line=line)
-        return refs[1]
-
     def _sum_up(self, exchange: Exchange, thread: Thread, parts: Sequence[Part]) -> None:
         """Leave of the conversation the last of an answer's summaries, which the rest of it was made from."""
-        conversation = thread.conversation
-        start = sum(thread.rows[: thread.start])
-        for summary in parts:
-            conversation.append(summary)
-            if summary.kind == "thread_summary":
-                gone = [row[0].ref for row in conversation.rows[start:-1]]
-                marks = {"ctxctl": {"derived": True}}
-                conversation.compacted(gone, summary.block().ref, line=exchange.line, metadata=marks)
-                conversation.splice(start, len(gone))
-                thread.summaries.add(summary.mark)
-                thread.prints, thread.read = thread.prints[: thread.start], thread.read[: thread.start]
-                thread.rows = thread.rows[: thread.start]
+        if not parts:
+            return
+        thread.conversation.sum_up(parts, at=sum(thread.rows[: thread.start]), line=exchange.line)
+        thread.summaries.update(part.mark for part in parts if part.kind == "thread_summary")
+        thread.prints, thread.read = thread.prints[: thread.start], thread.read[: thread.start]
+        thread.rows = thread.rows[: thread.start]
 
     def _go_on(self, exchange: Exchange, request: Request, thread: Thread, held: int) -> list[Slots]:
         """The window of a request whose history the provider holds: the earlier answer's, and its own."""

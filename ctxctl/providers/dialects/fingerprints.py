@@ -83,9 +83,9 @@ class Request(NamedTuple):
     start: int
     """Index of the first piece of the conversation."""
     head: Head
-    pieces: list[Piece] = []
+    pieces: list[Piece]
     """What of each unit was read (`reached`)."""
-    read: list[bytes] = []
+    read: list[bytes]
     """Digests of the pieces that were read."""
 
     @property
@@ -101,7 +101,7 @@ class Request(NamedTuple):
         """The request with what of it the model read; as `Dialect.reached`."""
         pieces = self.dialect.reached(self.units, self.body, response, known)
         if pieces is None:
-            return self._replace(pieces=[(unit,) for unit in self.units], read=self.prints)
+            return self._replace(pieces=_whole(self.units), read=self.prints)
         read = [
             made if len(piece) == 1 and piece[0] is unit else _joint(piece)
             for piece, unit, made in zip(pieces, self.units, self.prints, strict=True)
@@ -138,13 +138,32 @@ def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:
     return heads[0].gist == heads[1].gist
 
 
+def request_of(body: Json, dialect: Dialect) -> Request:
+    """A body in pieces; of its head nothing is known yet."""
+    units = dialect.units(body)
+    start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
+    prints: list[bytes] = []
+    marked: list[int] = []
+    for at, unit in enumerate(units):
+        made, has = fingerprint(unit)
+        prints.append(made)
+        if has:
+            marked.append(at)
+    head = Head("", frozenset())
+    return Request(body, dialect, units, prints, marked, start, head, _whole(units), prints)
+
+
+def _whole(units: list[Unit]) -> list[Piece]:
+    return [(unit,) for unit in units]
+
+
 class Opened:
     """A body that was taken to pieces lately."""
 
     __slots__ = ("dialect", "request", "thread")
 
     def __init__(self, request: Request, thread: Any) -> None:
-        self.request = request._replace(body={}, units=[])
+        self.request = request._replace(body={}, units=[], pieces=[])
         self.thread = thread
         """Whose request it was."""
         self.dialect = request.dialect
@@ -158,20 +177,13 @@ class Opener:
 
     def open(self, body: Json, dialect: Dialect) -> tuple[Request, Opened | None]:
         """The body in pieces, and the kept body that it goes on with: equal head, and all but its end."""
-        units = dialect.units(body)
-        start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
-        prints: list[bytes] = []
-        marked: list[int] = []
-        for at, unit in enumerate(units):
-            made, has = fingerprint(unit)
-            prints.append(made)
-            if has:
-                marked.append(at)
+        request = request_of(body, dialect)
+        units, prints, start = request.units, request.prints, request.start
         known = self._nearest(dialect, prints, start)
         old = known.request.prints if known is not None else []
         whole = known is not None and old[:start] == prints[:start]
         head = known.request.head if known is not None and whole else _head(units[:start])
-        request = Request(body, dialect, units, prints, marked, start, head)
+        request = request._replace(head=head)
         if known is None or not whole or _common(old, prints) < len(old) - _TAIL:
             return request, None
         return request, known if len(old) > start + _TAIL else None

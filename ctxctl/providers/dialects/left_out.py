@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, mapping, string
+from ctxctl.model import vocab
 from ctxctl.model.numbers import count
 from ctxctl.providers.dialects.slots import Slots
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxctl.ingest.conversation import Conversation
     from ctxctl.providers.dialects.base import CallTitles, Dialect, Piece, Unit
+    from ctxctl.providers.dialects.fingerprints import Request
 
 COMPACTIONS: Final = ("compaction", "compaction_summary", "context_compaction")
 """Types of OpenAI's items that stand for a history."""
@@ -31,6 +36,9 @@ class LeftOut:
         self.summaries: set[str] = set()
         """Ids of compactions that a provider made on its way to an answer: what stands before them is not
         read.  A compaction that was asked for gives out what stays before it."""
+
+        self.deferred: frozenset[bytes] = frozenset()
+        """Digests of the tools that were sent and not read, as they were told last."""
 
     def answered(self, response: Json) -> None:
         """Take in what an answer brought."""
@@ -56,6 +64,39 @@ def in_place(tools: list[Part]) -> list[Part]:
     return tools
 
 
+def tell_unread(
+    conversation: Conversation,
+    request: Request,
+    known: LeftOut,
+    cut: Callable[[Unit], list[Part]],
+    *,
+    first: bool,
+    line: int = 0,
+) -> list[str]:
+    """Tell with the next request of the tools that it defers, where they are others than before; of a
+    conversation's `first` request also of messages that stand before a compaction, which are returned."""
+    loaded = {id(unit.value) for piece in request.pieces for unit in piece[1:]}
+    unread = [
+        (unit, made) for unit, made, piece in zip(request.units, request.prints, request.pieces, strict=True)
+        if not piece and id(unit.value) not in loaded
+    ]  # fmt: skip
+    deferred = frozenset(made for unit, made in unread if unit.section == "tools")
+    before = [p for unit, _ in unread if first and unit.section != "tools" for p in cut(unit)]
+    conversation.pass_over(*before)
+    if deferred != known.deferred:
+        known.deferred = deferred
+        tools = [part for unit, made in unread if made in deferred for part in cut(unit)]
+        conversation.pass_over(*tools)
+        refs = [part.block().ref for part in tools]
+        name = f"deferred-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
+        surface = {"surface_id": name, "scope": "session", "available_item_refs": refs}
+        conversation.tell(vocab.SURFACE_CREATED, surface, line=line)
+        omitted = [{"ref": ref, "reason": "deferred"} for ref in refs]
+        selection = {"selection_id": name, "surface_id": name, "omitted_item_refs": omitted}
+        conversation.tell(vocab.SELECTION_COMPLETED, selection, line=line)
+    return [part.block().ref for part in before]
+
+
 # -- Anthropic --------------------------------------------------------------------------------------------
 
 
@@ -64,10 +105,12 @@ def of_messages(units: list[Unit], body: Json, response: Json | None, known: Lef
     *Tool search tool*)."""
     edits = {str(edit.get("type")).rpartition("_")[0]: edit for edit in _edits(body)}
     last = max((at for at, unit in enumerate(units) if _compaction(unit) >= 0), default=-1)
+    tools = [unit for unit in units if unit.section == "tools"]
     deferred = {
-        str(unit.value.get("name")): unit for unit in units
-        if unit.section == "tools" and isinstance(unit.value, dict) and unit.value.get("defer_loading") is True
-    }  # fmt: skip
+        str(unit.value.get("name")): unit
+        for unit in tools
+        if mapping(unit.value).get("defer_loading") is True
+    }
     if last < 0 and not edits and not deferred:
         return None
     pieces: list[Piece] = [

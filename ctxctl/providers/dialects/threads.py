@@ -53,8 +53,6 @@ class Thread:
         self.read: list[bytes] = []
         """The same of what was read of them (`Request.read`)."""
         self.left = LeftOut()
-        self.deferred: frozenset[bytes] = frozenset()
-        """Digests of the tools that were sent and not read, as they were told last."""
         self.rows: list[int] = []
         """Rows that each piece has in the window."""
         self.start = 0
