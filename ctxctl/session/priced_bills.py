@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
+from functools import reduce
 from typing import Final, NamedTuple
 
 from ctxctl.model.cost_sums import NO_OUTPUT
@@ -66,6 +68,8 @@ class Bill(NamedTuple):
     """Calls of the provider's own tools, by tool."""
     assumed: tuple[str, ...]
     """What the capture does not say of the bill, and how it was priced all the same."""
+    passes: tuple[tuple[Tokens, Rates], ...] = ()
+    """Of the request's own model, in order, each at the price of its own size; empty: it was sampled once."""
 
 
 def bill_of(step: Step, book: RateBook) -> Bill:
@@ -87,8 +91,8 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     # Where the whole bill is not believed, neither are its separate parts.
     believed = billed if believed == whole else believed
     beside, missing = _beside(step, terms, found, book)
-    money = _of_passes(step, terms, book) if terms.passes else priced(billed, found.rates)
-    money = _with(money, beside)
+    passes = tuple(_of_pass(step, one, terms, book) for one in terms.passes)
+    money = _with(_sum(passes or [(billed, found.rates)]), beside)
     return Bill(
         found,
         billed,
@@ -98,6 +102,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
         {**{name: n for name, n in left.items() if found.source}, **missing},
         dict(terms.units),
         tuple(assumed),
+        passes,
     )
 
 
@@ -144,7 +149,7 @@ def _beside(
         else:
             units += rate * count
     for one in terms.further:
-        money = _of_pass(step, one, terms, book)
+        money = priced(*_of_pass(step, one, terms, book))
         if money is None:
             missing[one.type] = missing.get(one.type, 0) + 1
         else:
@@ -152,25 +157,19 @@ def _beside(
     return (units, further), missing
 
 
-def _of_passes(step: Step, terms: Terms, book: RateBook) -> Money | None:
-    """What the passes of the request's own model come to, each by the price of its own size."""
-    whole = Money()
-    for one in terms.passes:
-        money = _of_pass(step, one, terms, book)
-        if money is None:
-            return None
-        whole = whole.plus(money)
-    return whole
+def _sum(passes: Iterable[tuple[Tokens, Rates]]) -> Money | None:
+    found = [priced(tokens, rates) for tokens, rates in passes]
+    known = [money for money in found if money is not None]
+    return reduce(Money.plus, known) if len(known) == len(found) else None
 
 
-def _of_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> Money | None:
+def _of_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> tuple[Tokens, Rates]:
     written = one.cache_write_tokens
     hour = min(one.cache_write_1h_tokens, written)
     plain = max(0, one.input_tokens - one.cached_tokens - written)
     tokens = Tokens(plain, one.cached_tokens, written - hour, one.output_tokens, hour)
     provider = step.usage.provider if step.usage is not None else None
-    rates: Rates = book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
-    return priced(tokens, rates)
+    return tokens, book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
 
 
 def answer_of(usage: UsageView | None) -> int:
