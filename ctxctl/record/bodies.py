@@ -266,9 +266,9 @@ class _ThreadConversation:
         gone = tell_unread(conversation, request, self._left, cut_clean, first=first)
         self._read, self._rows = request.read, rows
         summaries = self._summaries_of(parts)
-        if summaries and not (sent.compacts or sent.acted):
-            stays = {part.item for part in parts}
-            gone += [block.ref for block, _ in before if block.item not in stays]
+        stays = {part.item for part in parts}
+        gone += [block.ref for block, _ in before if block.item not in stays]
+        if summaries and gone and not (sent.compacts or sent.acted):
             marks = {"ctxctl": {"derived": True}}
             conversation.compacted(gone, summaries[0].block().ref, metadata=marks)
 

@@ -163,6 +163,23 @@ def test_calls_of_tools_are_priced_apart_and_what_has_no_price_makes_a_lower_bou
     assert cost.billed.total == D("0.016")
 
 
+@pytest.mark.parametrize(("first", "money"), [(190_000, "0.6480"), (250_000, "1.5780")])
+def test_each_pass_has_the_price_of_its_own_size(tmp_path: Path, first: int, money: str) -> None:
+    passes = [
+        {"type": "compaction", "input_tokens": first, "output_tokens": 0},
+        {"type": "message", "input_tokens": 24_000, "cached_tokens": 20_000, "output_tokens": 4000},
+        {"type": "advisor_message", "model": "claude-opus-4-8", "input_tokens": 1000, "output_tokens": 20},
+    ]
+    bill = {"input_tokens": first + 24_000, "cached_tokens": 20_000, "output_tokens": 4000}
+    costs, cost = spend(tmp_path, {**bill, "model": "claude-sonnet-4-5", "passes": passes})
+    # The first pass at 3 or, above 200,000, at 6 dollars a million; then 4,000 at 3, 20,000 at 0.30 and
+    # 4,000 at 15; beside them the advisor's 1,000 at 5 and 20 at 25.
+    assert costs.billed.total - costs.billed.further == D(money)
+    assert costs.billed.further == D("0.0055")
+    assert cost.step.window.used == 24_000
+    assert cost.billed_tokens == Tokens(first + 4000, 20_000, 0, 4000)
+
+
 def test_a_compaction_inside_of_a_request_is_billed_beside_it(tmp_path: Path) -> None:
     beside = {"type": "compaction", "input_tokens": 1000, "cached_tokens": 10_000, "output_tokens": 100}
     costs, cost = spend(tmp_path, {"further": [beside]})
