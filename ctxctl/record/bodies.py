@@ -21,7 +21,7 @@ from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body, of_response
 from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.fingerprints import Request, request_of
-from ctxctl.providers.dialects.left_out import LeftOut, slots_of, tell_unread
+from ctxctl.providers.dialects.units import LeftOut
 from ctxctl.record import values
 from ctxctl.record.calls import guarded
 from ctxctl.record.core import Core
@@ -240,7 +240,7 @@ class _ThreadConversation:
         units = iter(_joined(request, shared, core, found))
         for piece, unit in zip(request.pieces[shared:], request.units[shared:], strict=True):
             clean = tuple(_redacted(one, core, found) for one in islice(units, len(piece)))
-            cut = slots_of(dialect, clean, unit.section, self._names).parts
+            cut = dialect.piece(clean, unit.section, self._names).parts
             cut = sent.reader.cut(cut) if sent.reader is not None else cut
             for part in cut:
                 _redact(part, core, found)
@@ -263,7 +263,7 @@ class _ThreadConversation:
             return made
 
         first = not self._read
-        gone = tell_unread(conversation, request, self._left, cut_clean, first=first)
+        gone = request.tell_unread(conversation, self._left, cut_clean, first=first)
         self._read, self._rows = request.read, rows
         summaries = self._summaries_of(parts)
         stays = {part.item for part in parts}

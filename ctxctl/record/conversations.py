@@ -23,9 +23,9 @@ from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.base import Piece as ReadPiece
 from ctxctl.providers.dialects.exchanges import Exchange, Exchanges, asked_model
 from ctxctl.providers.dialects.fingerprints import Request
-from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import Thread, shared_messages
+from ctxctl.providers.dialects.units import LeftOut
 from ctxctl.record import values
 from ctxctl.record.bodies import entries_of
 from ctxctl.record.conversation_cache import EarlierConversations, RememberedThreads, SubAgents, is_aside

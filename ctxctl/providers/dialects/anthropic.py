@@ -21,8 +21,8 @@ from ctxctl.providers.dialects.base import (
     tool_part,
     unknown_part,
 )
-from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.slots import JSON, TEXT, Slots, plain, short_parameter, structured
+from ctxctl.providers.dialects.units import LeftOut
 
 _BILLING: Final = "x-anthropic-billing-header:"
 _MEDIA: Final = ("image", "document")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
-from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
+from ctxctl.providers.dialects.units import LeftOut, Piece, Unit
 from ctxctl.providers.usage import miss_cause, usage_record
 
 _FRONT: Final = ("system", "developer")
@@ -22,22 +22,6 @@ _FRONT: Final = ("system", "developer")
 _SEARCHES: Final = "web_search"
 """How the types of Anthropic's and OpenAI's own search tools begin."""
 _SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
-
-
-class Unit(NamedTuple):
-    """A piece of a request body that is cut by itself: a tool, a system block, a message."""
-
-    section: str
-    """The field of the body it stands in."""
-    value: Any
-    at: int
-    """Among the units of its section."""
-    head: bool
-    """Whether it stands before the conversation: tools, system prompt."""
-
-
-Piece = tuple[Unit, ...]
-"""What a model reads in the place of one unit: nothing, the unit or what is left of it, and what it loads."""
 
 
 class CallTitles:
@@ -83,6 +67,13 @@ class Dialect(ABC):
     @abstractmethod
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
+
+    def piece(self, piece: Piece, section: str, names: CallTitles, line: int = 0) -> Slots:
+        """The items of what a model read in the place of one unit of a section."""
+        slots = self.parts(piece[0], names, line) if piece else Slots(section, line)
+        for unit in piece[1:]:
+            slots.parts += in_place(self.parts(unit, names, line).parts)
+        return slots
 
     @abstractmethod
     def reply(self, response: Json) -> list[Part]:
@@ -175,6 +166,13 @@ def tool_part(slots: Slots, definition: Any, name: Any, role: str = "system") ->
     slots.mark(definition)
 
 
+def in_place(tools: list[Part]) -> list[Part]:
+    """Tools that were found: they stand in the conversation, so that what is before them stays cached."""
+    for part in tools:
+        part.segment = "history"
+    return tools
+
+
 def extra_part(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
     """Place what stands in the body beside tools, system and messages and reaches the model as JSON.
 
@@ -255,7 +253,7 @@ def other_fields(value: Json, names: Iterable[str]) -> Json:
     }
 
 
-__all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Unit"]
+__all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Piece", "Unit"]
 
 
 _RULES: Final = {

@@ -21,7 +21,6 @@ from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body
 from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.fingerprints import Opener, Request, goes_on
-from ctxctl.providers.dialects.left_out import slots_of, tell_unread
 from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Threads
 
@@ -319,7 +318,7 @@ class Exchanges:
             return request.dialect.parts(unit, thread.names, exchange.line).parts
 
         first = not thread.prints
-        unread = tell_unread(conversation, request, thread.left, cut, first=first, line=exchange.line)
+        unread = request.tell_unread(conversation, thread.left, cut, first=first, line=exchange.line)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             stays |= thread.handed
@@ -379,7 +378,7 @@ class Exchanges:
         """The items of what the model read of a request's pieces."""
         made = []
         for unit, piece in zip(request.units[since:until], request.pieces[since:until], strict=True):
-            slots = slots_of(request.dialect, piece, unit.section, thread.names, exchange.line)
+            slots = request.dialect.piece(piece, unit.section, thread.names, exchange.line)
             goes_on = False
             for part in slots.parts:
                 # A harness's note may stand in the middle of a summary: what is behind it is still of it.
@@ -477,7 +476,7 @@ def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
     for at in request.marked:
         base = sum(thread.rows[:at])
         piece = request.pieces[at]
-        slots = tail[at - first] if at >= first else slots_of(request.dialect, piece, "", CallTitles())
+        slots = tail[at - first] if at >= first else request.dialect.piece(piece, "", CallTitles())
         points += [base + inner for inner in slots.marked]
     return {"cache_points": points} if points else {}
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import orjson
 import xxhash
 
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
+from ctxctl.model import vocab
 from ctxctl.providers.dialects.base import Dialect, Piece, Unit
-from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.slots import compact_json, json_as_sent, without_cache
+from ctxctl.providers.dialects.units import LeftOut
 
 _GIST: Final = 120
 SEED: Final = int.from_bytes(os.urandom(8), "little")
@@ -107,6 +111,38 @@ class Request(NamedTuple):
             for piece, unit, made in zip(pieces, self.units, self.prints, strict=True)
         ]
         return self._replace(pieces=pieces, read=read)
+
+    def tell_unread(
+        self,
+        conversation: Conversation,
+        known: LeftOut,
+        cut: Callable[[Unit], list[Part]],
+        *,
+        first: bool,
+        line: int = 0,
+    ) -> list[str]:
+        """Tell with the next request of the tools that it defers, where they are others than before; of a
+        conversation's `first` request also of messages that stand before a compaction, which are returned."""
+        loaded = {id(unit.value) for piece in self.pieces for unit in piece[1:]}
+        unread = [
+            (unit, made) for unit, made, piece in zip(self.units, self.prints, self.pieces, strict=True)
+            if not piece and id(unit.value) not in loaded
+        ]  # fmt: skip
+        deferred = frozenset(made for unit, made in unread if unit.section == "tools")
+        before = [p for unit, _ in unread if first and unit.section != "tools" for p in cut(unit)]
+        conversation.pass_over(*before)
+        if deferred != known.deferred:
+            known.deferred = deferred
+            tools = [part for unit, made in unread if made in deferred for part in cut(unit)]
+            conversation.pass_over(*tools)
+            refs = [part.block().ref for part in tools]
+            name = f"deferred-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
+            surface = {"surface_id": name, "scope": "session", "available_item_refs": refs}
+            conversation.tell(vocab.SURFACE_CREATED, surface, line=line)
+            omitted = [{"ref": ref, "reason": "deferred"} for ref in refs]
+            selection = {"selection_id": name, "surface_id": name, "omitted_item_refs": omitted}
+            conversation.tell(vocab.SELECTION_COMPLETED, selection, line=line)
+        return [part.block().ref for part in before]
 
     def without_chain(self) -> Request:
         """The request less what stands for a history that is known."""

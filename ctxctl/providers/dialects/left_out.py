@@ -6,96 +6,12 @@ stands before a compaction, tools that load when they are found) and by the answ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.parts import Part, listed, mapping, string
-from ctxctl.model import vocab
+from ctxctl.ingest.parts import listed, mapping, string
 from ctxctl.model.numbers import count
-from ctxctl.providers.dialects.slots import Slots
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ctxctl.ingest.conversation import Conversation
-    from ctxctl.providers.dialects.base import CallTitles, Dialect, Piece, Unit
-    from ctxctl.providers.dialects.fingerprints import Request
-
-COMPACTIONS: Final = ("compaction", "compaction_summary", "context_compaction")
-"""Types of OpenAI's items that stand for a history."""
-
-
-class LeftOut:
-    """What the answers of one conversation said so far."""
-
-    def __init__(self) -> None:
-        self.cleared: set[str] = set()
-        """Tool uses whose results are cleared, by id: they stay so while later requests repeat them."""
-        self.thinking = 0
-        """Turns, from the first on, whose thinking is cleared."""
-        self.summaries: set[str] = set()
-        """Ids of compactions that a provider made on its way to an answer: what stands before them is not
-        read.  A compaction that was asked for gives out what stays before it."""
-
-        self.deferred: frozenset[bytes] = frozenset()
-        """Digests of the tools that were sent and not read, as they were told last."""
-
-    def answered(self, response: Json) -> None:
-        """Take in what an answer brought."""
-        if response.get("object") != "response.compaction":
-            items = (mapping(item) for item in listed(response.get("output")))
-            self.summaries.update(
-                str(item.get("id")) for item in items if item.get("type") in COMPACTIONS and item.get("id")
-            )
-
-
-def slots_of(dialect: Dialect, piece: Piece, section: str, names: CallTitles, line: int = 0) -> Slots:
-    """The items of what a model reads in the place of one unit."""
-    slots = dialect.parts(piece[0], names, line) if piece else Slots(section, line)
-    for unit in piece[1:]:
-        slots.parts += in_place(dialect.parts(unit, names, line).parts)
-    return slots
-
-
-def in_place(tools: list[Part]) -> list[Part]:
-    """Tools that were found: they stand in the conversation, so that what is before them stays cached."""
-    for part in tools:
-        part.segment = "history"
-    return tools
-
-
-def tell_unread(
-    conversation: Conversation,
-    request: Request,
-    known: LeftOut,
-    cut: Callable[[Unit], list[Part]],
-    *,
-    first: bool,
-    line: int = 0,
-) -> list[str]:
-    """Tell with the next request of the tools that it defers, where they are others than before; of a
-    conversation's `first` request also of messages that stand before a compaction, which are returned."""
-    loaded = {id(unit.value) for piece in request.pieces for unit in piece[1:]}
-    unread = [
-        (unit, made) for unit, made, piece in zip(request.units, request.prints, request.pieces, strict=True)
-        if not piece and id(unit.value) not in loaded
-    ]  # fmt: skip
-    deferred = frozenset(made for unit, made in unread if unit.section == "tools")
-    before = [p for unit, _ in unread if first and unit.section != "tools" for p in cut(unit)]
-    conversation.pass_over(*before)
-    if deferred != known.deferred:
-        known.deferred = deferred
-        tools = [part for unit, made in unread if made in deferred for part in cut(unit)]
-        conversation.pass_over(*tools)
-        refs = [part.block().ref for part in tools]
-        name = f"deferred-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
-        surface = {"surface_id": name, "scope": "session", "available_item_refs": refs}
-        conversation.tell(vocab.SURFACE_CREATED, surface, line=line)
-        omitted = [{"ref": ref, "reason": "deferred"} for ref in refs]
-        selection = {"selection_id": name, "surface_id": name, "omitted_item_refs": omitted}
-        conversation.tell(vocab.SELECTION_COMPLETED, selection, line=line)
-    return [part.block().ref for part in before]
-
+from ctxctl.providers.dialects.units import COMPACTIONS, LeftOut, Piece, Unit
 
 # -- Anthropic --------------------------------------------------------------------------------------------
 

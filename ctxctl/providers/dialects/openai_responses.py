@@ -15,14 +15,15 @@ from ctxctl.providers.dialects.base import (
     Unit,
     call_part,
     extra_part,
+    in_place,
     other_fields,
     sealed_part,
     tool_part,
     unknown_part,
 )
-from ctxctl.providers.dialects.left_out import LeftOut
 from ctxctl.providers.dialects.openai_chat import data_url_facts, parsed
 from ctxctl.providers.dialects.slots import INPUT, JSON, TEXT, Slots, compact_json, plain, structured
+from ctxctl.providers.dialects.units import COMPACTIONS, LeftOut
 
 _KINDS: Final = {
     "system": "system_prompt",
@@ -187,7 +188,7 @@ def _item(slots: Slots, names: CallTitles, item: Any, key: str | None) -> None:
     elif kind == "item_reference":
         sealed_part(slots, "custom", str(item.get("id")), "user", plain(item), key=string(item.get("id")),
                native={"type": kind})  # fmt: skip
-    elif kind in left_out.COMPACTIONS:
+    elif kind in COMPACTIONS:
         sealed_part(slots, "thread_summary", item.get("encrypted_content") or "", "user", plain(item),
                key=string(item.get("id")), native={"type": "sealed"})  # fmt: skip
     elif kind in _PICTURE and isinstance(item.get("result"), str):
@@ -368,7 +369,7 @@ def _more_tools(slots: Slots, item: Json) -> None:
     for definition in tools:
         _tool(slots, definition)
     if item.get("type") == "tool_search_output":
-        for part in left_out.in_place(slots.parts):
+        for part in in_place(slots.parts):
             part.item = f"{item.get('id')}/{part.item}"  # beside what is shown of it in front
     slots.leave()
 

@@ -17,7 +17,7 @@ from ctxctl.ingest.parts import Part, string
 from ctxctl.providers.dialects import slots
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.fingerprints import Request
-from ctxctl.providers.dialects.left_out import LeftOut
+from ctxctl.providers.dialects.units import LeftOut
 
 _CANDIDATES: Final = 8
 _CARRIERS: Final = 4
