@@ -13,7 +13,7 @@ Beside these stands what a runtime, a router or a tracing service says that requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,6 +66,8 @@ class StepCost(NamedTuple):
     not_priced: Mapping[str, int] = {}
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
+    passes: Sequence[tuple[Tokens, Rates]] = ()
+    """`Bill.passes`."""
 
     @property
     def is_sized(self) -> bool:
@@ -102,7 +104,10 @@ class Costs(CostSums):
                 frame = self._frames[key] = NamedFrame(self._by, self._uncounted, self._spent)
             frame.move_to(placements, delta)
             beside = max(0, cost.step.window.unrecorded or 0)
-            frame.spend(cost.sent_tokens, beside, cost.priced.rates, unpriced=cost.sent is None)
+            *earlier, (tokens, rates) = cost.passes or [(cost.sent_tokens, cost.priced.rates)]
+            frame.spend(tokens, beside, rates, unpriced=cost.sent is None)
+            for tokens, rates in earlier:
+                self._spent.earlier(tokens, rates, unpriced=cost.sent is None)
         return cost
 
     @property
@@ -218,6 +223,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         priced(sent_tokens, rates) if bill.believed is None else bill.believed,
         bill.units,
         bill.not_priced,
+        bill.passes,
     )
 
 

@@ -219,6 +219,12 @@ class Injection(msgspec.Struct, frozen=True, eq=False):
     model: str | None = None
     metadata: dict[str, Any] = {}
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether only the answer will say what of the request was read: it does not seal the step."""
+        marks = self.metadata.get("ctxctl")
+        return isinstance(marks, dict) and marks.get("awaits_answer") is True
+
 
 class Compaction(msgspec.Struct, frozen=True, eq=False):
     """`context_compaction`: sources replaced by a shorter summary."""

@@ -285,6 +285,11 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     terms: Terms = PLAIN
     """How the request was served, and what is billed apart."""
 
+    @property
+    def sent(self) -> int | None:
+        """What the bill says of the size: of several passes, what the last one read; None: nothing."""
+        return self.terms.sent(self.reported_input)
+
 
 class Step(msgspec.Struct, frozen=True):
     """One model request: the frame it carried, measured and compared with the frame before."""

@@ -214,15 +214,15 @@ def usage_text(step: Step) -> str:
         parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
+    if usage.terms.cleared_tokens:
+        parts.append(f"{usage.terms.cleared_tokens:,} cleared by the provider")
     said = ", ".join(parts) or "no input billed"
     found = step.stages["evidence"].facts if "evidence" in step.stages else {}
     expected, error = found.get("expected_input"), found.get("expected_error")
-    if isinstance(expected, int) and usage.reported_input:
-        off = expected - usage.reported_input
+    if isinstance(expected, int) and usage.sent:
+        off = expected - usage.sent
         within = f" ±{error:,}" if isinstance(error, int) else ""
-        said += (
-            f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.reported_input)})"
-        )
+        said += f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.sent)})"
     partial = partial_text(usage)
     return said if partial is None else f"{said}; {partial}"
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import NamedTuple
+from functools import reduce
+from typing import Final, NamedTuple
 
 from ctxctl.model.cost_sums import NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
-from ctxctl.model.terms import PLAIN, Further, Terms
+from ctxctl.model.terms import PLAIN, Pass, Terms
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
+_UNPRICED: Final = {"tool_search": ZERO}
+"""Tools that no provider lists a price for beside their tokens (Anthropic's and OpenAI's "Tool search")."""
 CONTRADICTED = "the cache figures exceed the input: all of it priced as plain input"
 
 
@@ -62,6 +66,8 @@ class Bill(NamedTuple):
     """Calls of the provider's own tools, by tool."""
     assumed: tuple[str, ...]
     """What the capture does not say of the bill, and how it was priced all the same."""
+    passes: tuple[tuple[Tokens, Rates], ...] = ()
+    """Of the request's own model, in order, each at the price of its own size; empty: it was sampled once."""
 
 
 def bill_of(step: Step, book: RateBook) -> Bill:
@@ -69,7 +75,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     usage = step.usage
     terms = usage.terms if usage is not None else PLAIN
     whole, assumed = reported_tokens(step)
-    size = step.window.used if whole is None else whole.context
+    size = step.window.used if whole is None else terms.sent(whole.context) or whole.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size, terms)
     if step.time is None:
         assumed.append(prices_date(book))
@@ -82,15 +88,18 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     # A partial output says nothing of its separate parts either.
     believed = billed if counted is None else whole._replace(output=counted)
     beside, missing = _beside(step, terms, found, book)
+    passes = tuple(_of_pass(step, one, terms, book) for one in terms.passes)
+    money = _with(_sum(passes or [(billed, found.rates)]), beside)
     return Bill(
         found,
         billed,
-        _with(priced(billed, found.rates), beside),
+        money,
         believed,
-        _with(priced(believed, found.rates), beside),
+        money if believed == billed else _with(priced(believed, found.rates), beside),
         {**{name: n for name, n in left.items() if found.source}, **missing},
         dict(terms.units),
         tuple(assumed),
+        passes,
     )
 
 
@@ -127,17 +136,17 @@ def _with(money: Money | None, beside: tuple[Decimal, Decimal]) -> Money | None:
 def _beside(
     step: Step, terms: Terms, found: Priced, book: RateBook
 ) -> tuple[tuple[Decimal, Decimal], dict[str, int]]:
-    """US dollars for calls of tools and for further samplings; and those of them whose price is not known."""
+    """US dollars for calls of tools and for passes of other models; and those without a known price."""
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():
-        rate = found.units.get(name)
+        rate = found.units.get(name, _UNPRICED.get(name))
         if rate is None:
             missing[name] = count
         else:
             units += rate * count
     for one in terms.further:
-        money = _sampled(step, one, terms, book)
+        money = priced(*_of_pass(step, one, terms, book))
         if money is None:
             missing[one.type] = missing.get(one.type, 0) + 1
         else:
@@ -145,14 +154,19 @@ def _beside(
     return (units, further), missing
 
 
-def _sampled(step: Step, one: Further, terms: Terms, book: RateBook) -> Money | None:
-    hour = min(one.cache_write_1h_tokens, one.cache_write_tokens)
-    tokens = Tokens(
-        one.input_tokens, one.cached_tokens, one.cache_write_tokens - hour, one.output_tokens, hour
-    )
+def _sum(passes: Iterable[tuple[Tokens, Rates]]) -> Money | None:
+    found = [priced(tokens, rates) for tokens, rates in passes]
+    known = [money for money in found if money is not None]
+    return reduce(Money.plus, known) if len(known) == len(found) else None
+
+
+def _of_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> tuple[Tokens, Rates]:
+    written = one.cache_write_tokens
+    hour = min(one.cache_write_1h_tokens, written)
+    plain = max(0, one.input_tokens - one.cached_tokens - written)
+    tokens = Tokens(plain, one.cached_tokens, written - hour, one.output_tokens, hour)
     provider = step.usage.provider if step.usage is not None else None
-    rates: Rates = book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
-    return priced(tokens, rates)
+    return tokens, book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
 
 
 def answer_of(usage: UsageView | None) -> int:

@@ -45,6 +45,7 @@ from ctxctl.model.results import (
     UsageView,
     Window,
 )
+from ctxctl.model.terms import Pass
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -116,8 +117,20 @@ def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: 
         provider=usage.provider,
         time=time,
     )
-    thread.cached = memory_after(before, now)
-    return cache_miss(before, now, prefix, _error(window), usage.cache_miss_cause)
+    first, last = (_as_pass(now, one) for one in (usage.terms.passes[:1], usage.terms.passes[-1:]))
+    thread.cached = memory_after(before, last)
+    return cache_miss(before, first, prefix, _error(window), usage.cache_miss_cause)
+
+
+def _as_pass(request: BilledRequest, of: tuple[Pass, ...]) -> BilledRequest:
+    """A request as one of its passes was billed, if it had several: the first meets the cache of the request
+    before, the last leaves it to the next."""
+    for one in of:
+        request = request._replace(
+            input=one.input_tokens, read=one.cached_tokens, written=one.cache_write_tokens,
+            written_1h=one.cache_write_1h_tokens, output=one.output_tokens,
+        )  # fmt: skip
+    return request
 
 
 def _error(window: Window) -> float:
@@ -435,9 +448,9 @@ def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView 
         return None
     altered = thread.altered
     answer = None if thread.editing is not None else answered(thread)
-    reported = usage.input_tokens
+    reported = usage.terms.sent(usage.input_tokens)
     return UsageView(
-        reported_input=reported,
+        reported_input=usage.input_tokens,
         reported_cached=usage.cached_tokens,
         reported_output=usage.output_tokens,
         counted_input=counted,

@@ -462,7 +462,8 @@ class Engine:
             return
         follow_model(thread, record.model, self.rules)
         thread.take_injection(record)
-        self._seal(thread)
+        if not record.awaits_answer:
+            self._seal(thread)
 
     def _elsewhere(self, thread: ThreadState, record: Injection) -> None:
         """What another target was given is told with the request that the model was given beside it."""

@@ -292,6 +292,7 @@ class ThreadState(ThreadData):
             self.facts.take(self.later)
             self.later = None
         facts = self.facts
+        facts.injections = [one for one in facts.injections if not one.awaits_answer]
         facts.injections.append(injection)
         facts.model = injection.model or facts.model
         wanted = injection.assembly_id

@@ -58,11 +58,11 @@ class BilledStep(NamedTuple):
 def billed_size(usage: Usage | UsageView | None) -> int | None:
     """How large the request was, as the provider says; None where it says nothing.
 
-    No request has an input of 0 tokens: a client writes that where it was given no count.
+    Of a request of several passes it is what the last one read.  No request has an input of 0 tokens: a client writes that where it was given no count.
     """
     if usage is None:
         return None
-    size = usage.input_tokens if isinstance(usage, Usage) else usage.reported_input
+    size = usage.terms.sent(usage.input_tokens) if isinstance(usage, Usage) else usage.sent
     return size or None
 
 
