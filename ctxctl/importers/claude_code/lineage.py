@@ -162,8 +162,9 @@ class ParentChain:
         self.tools: dict[str, ChainUnit] = {}
         """Units by tool use id, of any thread."""
         self.after: dict[ChainNode, ChainNode] = {}
-        """By the anchor of a compaction, the last of the messages preserved behind it, which the anchor's
-        followers really follow."""
+        """By a node that a compaction left behind, the node that its later followers really follow: of a
+        preserved message its place behind the compaction, of the anchor and of the last line before the
+        boundary the last of the preserved messages."""
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
@@ -205,9 +206,19 @@ class ParentChain:
             node = self.nodes[uuid]
             if node is None:
                 return thread.last if wants else None
-            return self.after.get(node, node)
+            return self.followed(node)
         self._missing.setdefault(uuid, self.line)
         return thread.last
+
+    def followed(self, node: ChainNode) -> ChainNode:
+        """The node that whatever names this one as its parent from now on really follows."""
+        last, passed = node, []
+        while (further := self.after.get(last)) is not None:
+            passed.append(last)
+            last = further
+        for one in passed[:-1]:
+            self.after[one] = last
+        return last
 
     def add(self, value: Json, thread: Thread, node: ChainNode) -> None:
         """Put a line into the chain."""
@@ -296,7 +307,7 @@ class ProgressLines:
             node = nodes.get(parent)
             if node is None or self._graph.lineage.enter(uuid, parent) is not Kinship.FITS:
                 return False
-            node = self._graph.after.get(node, node)
+            node = self._graph.followed(node)
         nodes[uuid] = node
         self._make.at((ends.group(2) or ends.group(3)).decode("utf-8", "replace"))
         return True
@@ -376,6 +387,8 @@ class Compactions:
         node = ChainNode(uuid, None)
         node.compaction = compaction = self._begin(thread, uuid, meta)
         anchor, compaction.preserved = self._preserved(meta)
+        before = value.get("logicalParentUuid")
+        compaction.before = self._graph.nodes.get(before) if isinstance(before, str) else None
         self._graph.add({}, thread, node)
         if isinstance(anchor, str) and anchor in self._graph.nodes:
             # Without an anchor they come behind the summary, which is still to be read.
@@ -399,11 +412,12 @@ class Compactions:
 
     def micro(self, value: Json, thread: Thread, uuid: str) -> None:
         """Take a `microcompact_boundary`: from here on requests carry some tool results blanked."""
-        meta = value.get("microcompactMetadata")
-        ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
+        meta = mapping(value.get("microcompactMetadata"))
+        ids = meta.get("compactedToolIds")
         node = ChainNode(uuid, self._graph.parent(value, thread))
         if isinstance(ids, list):
             node.blanks = tuple(tool for tool in ids if isinstance(tool, str))
+        self._graph.retract(meta.get("clearedAttachmentUUIDs"))
         self._graph.add(value, thread, node)
 
     def _begin(self, thread: Thread, uuid: str, meta: Json) -> Compaction:
@@ -418,12 +432,13 @@ class Compactions:
         if isinstance(kept, dict):
             uuids = kept.get("uuids")
             named = [nodes.get(u) for u in uuids if isinstance(u, str)] if isinstance(uuids, list) else []
-            return kept.get("anchorUuid"), [node for node in named if node is not None]
+            return kept.get("anchorUuid"), [self._graph.followed(node) for node in named if node is not None]
         if not isinstance(segment, dict):
             return None, []
         head, tail = segment.get("headUuid"), segment.get("tailUuid")
         first = nodes.get(head) if isinstance(head, str) else None
         node = nodes.get(tail) if isinstance(tail, str) else None
+        first, node = (one and self._graph.followed(one) for one in (first, node))
         found: dict[ChainNode, None] = {}
         # Where other lines stand in for parents that are missing, a walk can come by a line again.
         while first is not None and node is not None and node is not first and node not in found:
@@ -438,18 +453,21 @@ class Compactions:
         return segment.get("anchorUuid"), [first, *reversed(found)]
 
     def _keep_preserved(self, compaction: Compaction, anchor: ChainNode) -> None:
-        """Put the preserved messages behind their anchor, and what followed it behind them."""
+        """Put the preserved messages behind their anchor, and what follows it, or the end of what was
+        compacted, behind them."""
         graph, last = self._graph, anchor
-        for node in compaction.preserved:
+        for node in dict.fromkeys(compaction.preserved):
             clone = ChainNode(node.uuid, last, node.unit)
             clone.turn = node.turn
             clone.results = node.results
             graph.owner[clone] = graph.owner[anchor]
-            graph.nodes[node.uuid] = last = clone
+            graph.nodes[node.uuid] = graph.after[node] = last = clone
         compaction.preserved = []
         if last is not anchor:
             graph.after[anchor] = last
             graph.owner[anchor].last = last
+        if compaction.before is not None and compaction.before not in graph.after:
+            graph.after[compaction.before] = anchor
 
 
 _AGENT_HEAD = 256 * 1024

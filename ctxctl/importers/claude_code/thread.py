@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
@@ -18,6 +18,7 @@ from ctxctl.importers.claude_code.chain import (
 from ctxctl.importers.claude_code.requests import RecordedRequest, RequestRecords
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json, Maker, Place, Window
+from ctxctl.ingest.parts import mapping
 from ctxctl.model import vocab
 from ctxctl.model.billed import fields_of
 from ctxctl.providers.usage import hour_writes, miss_cause
@@ -71,7 +72,7 @@ class Call:
         """Why the cache was not read, as the API told the client."""
 
     def merge(self, message: Json) -> None:
-        """Take over a line's usage: the prompt side once, of the output the largest."""
+        """Take over a line's usage: of the prompt side the last that says it, of the output the largest."""
         model = message.get("model")
         if isinstance(model, str):
             self.model = model
@@ -80,10 +81,9 @@ class Call:
         if not isinstance(usage, dict) or usage == self.told:
             return  # each line of a message repeats its usage, and the last ones know more of it
         self.told = usage
-        if not self.prompt:
-            self.prompt = {
-                name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None
-            }
+        prompt = {name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None}
+        if not self.prompt or any(prompt.values()):
+            self.prompt = prompt
             hour = hour_writes(usage)
             if hour is not None and "cache_write_tokens" in self.prompt:
                 self.prompt["cache_write_1h_tokens"] = hour
@@ -218,6 +218,39 @@ class Thread:
             self.path.grow(unit)
         return added
 
+    def clear(self, leaf: ChainNode | None, message: Json) -> None:
+        """Take out what the provider cleared from a request: the oldest tool results, or turns of
+        reasoning."""
+        edits = mapping(message.get("context_management")).get("applied_edits")
+        for edit in edits if isinstance(edits, list) else ():
+            for name, kind in _CLEARED:
+                number = _count(mapping(edit).get(name))
+                for unit, entry in _oldest(leaf, kind, number) if number else ():
+                    if not entry.retracted:
+                        entry.retracted = True
+                        self.retracted.append(entry)
+                        self.path.touch(unit)
+
+
+_CLEARED: Final = (("cleared_tool_uses", "tool_result"), ("cleared_thinking_turns", "reasoning"))
+"""The counts of the edits that a provider applied, and the kind of item that each took out."""
+
+
+def _oldest(leaf: ChainNode | None, kind: str, number: int) -> Iterator[tuple[ChainUnit, Entry]]:
+    """What a request up to `leaf` had of a kind, of its first calls or answers up to a number of them."""
+    seen: dict[ChainNode, None] = {}
+    while leaf is not None and leaf not in seen:
+        seen[leaf] = None
+        leaf = leaf.parent
+    found: set[str] = set()
+    for unit in dict.fromkeys(node.unit for node in reversed(seen) if node.unit is not None):
+        for entry in unit.head + unit.tail:
+            if kind in (entry.kind, entry.tool and "tool_result"):
+                found.add(entry.tool or unit.key)
+                if len(found) > number:
+                    return
+                yield unit, entry
+
 
 _NOTHING: Final = RequestChange([], [], [], [], None)
 _TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
@@ -249,6 +282,7 @@ class StepWriter:
         self.usage(thread)
         if asked is not None:
             self._unanswered(thread, asked)
+        thread.clear(parent, message)
         thread.turn_to(parent.turn if parent is not None else None)
         place = thread.place(unit.key)
         body = asked.body if asked is not None else None
