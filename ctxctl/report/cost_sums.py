@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ctxctl.model.addresses import prefix
-from ctxctl.model.cost_sums import CostSums, DoubtedSums, StatedSums
+from ctxctl.model.cost_sums import IN_NO_LOG, CostSums, DoubtedSums, StatedSums
 from ctxctl.model.money import Money, Tokens
 from ctxctl.report.bill_notes import doubted_lines, misses_object, misses_text
 from ctxctl.report.jsonout import exact, money_object, tokens_object
@@ -25,12 +25,16 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
     if reported:
         money = _spread(costs.billed, costs.at_least) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
-        if costs.not_priced:
-            listed = ", ".join(_named(name, n) for name, n in costs.not_priced.items())
+        not_priced = [_named(name, n) for name, n in costs.not_priced.items() if name != IN_NO_LOG]
+        if not_priced:
+            listed = ", ".join(not_priced)
             yield "not priced", f"{listed}: no price is listed; the sums are lower bounds"
         paid = ", ".join(_named(n, count) for n, count in costs.units.items() if n not in costs.not_priced)
         if paid:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
+    if number := costs.not_priced.get(IN_NO_LOG):
+        which = plural(number, "compaction request that is", "compaction requests that are")
+        yield "no log", f"at least {dollars(costs.sent.summaries)}: {which} in no log"
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
     doubted = costs.doubted
     expected = costs.unreported - costs.unsized
@@ -88,6 +92,7 @@ _PARTS: Final = {
     "reasoning": "reasoning",
     "units": "tool calls",
     "further": "further samplings",
+    "summaries": "compactions",
 }
 """Parts of a bill, as they are called."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from ctxctl.model.cost_sums import NO_OUTPUT
+from msgspec import structs
+
+from ctxctl.model.cost_sums import IN_NO_LOG, NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
 from ctxctl.model.terms import PLAIN, Further, Terms
@@ -77,20 +79,22 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     if step.time is None:
         assumed.append(prices_date(book))
     assumed.extend(found.assumed)
+    summaries, in_no_log = _summaries(step, terms, book)
     if whole is None or usage is None:
-        return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
+        return Bill(found, None, None, None, None, in_no_log, {}, tuple(assumed))
     apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
     billed, left = without_separate_parts(whole, apart, found.rates)
     # Where the whole bill is not believed, neither are its separate parts.
     believed = billed if believed == whole else believed
     beside, missing = _beside(step, terms, found, book)
+    beside = beside._replace(summaries=summaries)
     return Bill(
         found,
         billed,
         _with(priced(billed, found.rates), beside),
         believed,
         None if believed is None else _with(priced(believed, found.rates), beside),
-        {**{name: n for name, n in left.items() if found.source}, **missing},
+        {**{name: n for name, n in left.items() if found.source}, **missing, **in_no_log},
         dict(terms.units),
         tuple(assumed),
     )
@@ -122,13 +126,36 @@ def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
     return Tokens(plain, cached, written - hour, usage.reported_output or 0, hour), assumed
 
 
-def _with(money: Money | None, beside: tuple[Decimal, Decimal]) -> Money | None:
-    return None if money is None else money._replace(units=beside[0], further=beside[1])
+def _with(money: Money | None, beside: Money) -> Money | None:
+    return None if money is None else money.plus(beside)
 
 
-def _beside(
-    step: Step, terms: Terms, found: Priced, book: RateBook
-) -> tuple[tuple[Decimal, Decimal], dict[str, int]]:
+def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[Decimal, dict[str, int]]:
+    """US dollars for the requests that wrote the step's summaries and are no steps, and how many of them are
+    in no log: of these the least, as if all that is known of their input was read from a cache."""
+    whole, in_no_log = ZERO, 0
+    for one in step.annotations.compactions:
+        if (asked := one.request) is None:
+            continue
+        in_no_log += not asked.billed
+        if asked.stated_usd is not None:
+            whole += Decimal(asked.stated_usd)
+            continue
+        read, output = (asked.cached_tokens, asked.output_tokens)
+        if not asked.billed:
+            item = (one.summary or "").partition("@")[0]
+            read, output = asked.input_tokens, sum(c.tokens for c in step.changes if c.item == item)
+        plain = max(0, asked.input_tokens - read - asked.cache_write_tokens)
+        sampled = Further("compaction", None, plain, read, asked.cache_write_tokens, 0, output)
+        money = _sampled(step, sampled, terms, book)
+        if money is None:  # a model without a price for what is read from a cache
+            sampled = structs.replace(sampled, input_tokens=plain + read, cached_tokens=0)
+            money = _sampled(step, sampled, terms, book)
+        whole += money.total if money is not None else ZERO
+    return whole, {IN_NO_LOG: in_no_log} if in_no_log else {}
+
+
+def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Money, dict[str, int]]:
     """US dollars for calls of tools and for further samplings; and those of them whose price is not known."""
     missing: dict[str, int] = {}
     units = further = ZERO
@@ -144,7 +171,7 @@ def _beside(
             missing[one.type] = missing.get(one.type, 0) + 1
         else:
             further += money.total
-    return (units, further), missing
+    return Money(units=units, further=further), missing
 
 
 def _sampled(step: Step, one: Further, terms: Terms, book: RateBook) -> Money | None:

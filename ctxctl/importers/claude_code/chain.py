@@ -129,7 +129,7 @@ class ChainUnit:
 class Compaction:
     """A compaction with which a path begins."""
 
-    __slots__ = ("before", "line", "meta", "native", "pending", "preserved", "summary")
+    __slots__ = ("before", "is_logged", "line", "meta", "native", "pending", "preserved", "summary")
 
     def __init__(self, native: str, meta: dict[str, object], line: int) -> None:
         self.native = native
@@ -142,6 +142,8 @@ class Compaction:
         """By item, the refs of what no request had carried yet when it happened."""
         self.before: ChainNode | None = None
         """The last line before the boundary, which no later line follows any more."""
+        self.is_logged = False
+        """Whether a file of a sub-agent has the request that wrote the summary, and its bill."""
         self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 

@@ -381,12 +381,13 @@ class Compactions:
         self._walked = 0
         """How many lines were walked by, to those that compactions kept."""
 
-    def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
+    def boundary(self, value: Json, thread: Thread, uuid: str, *, is_logged: bool) -> None:
         """Take a `compact_boundary`, which is a root: requests carry what follows it and nothing else."""
         meta = mapping(value.get("compactMetadata"))
         node = ChainNode(uuid, None)
         node.compaction = compaction = self._begin(thread, uuid, meta)
         anchor, compaction.preserved = self._preserved(meta)
+        compaction.is_logged = is_logged
         before = value.get("logicalParentUuid")
         compaction.before = self._graph.nodes.get(before) if isinstance(before, str) else None
         self._graph.add({}, thread, node)
@@ -471,6 +472,9 @@ class Compactions:
 
 
 _AGENT_HEAD = 256 * 1024
+_SUMMARISER: Final = "acompact-"
+"""How the ids begin of sub-agents that write the summary of a compaction."""
+_TIME: Final = re.compile(rb'"timestamp":\s*+"([^"\\]{1,40})"')
 
 
 class SubAgentFiles:
@@ -483,6 +487,9 @@ class SubAgentFiles:
         self._beside: dict[str, Path] = {}
         """The files beside the transcript, which may be of other sessions."""
         self._root: Path | None = None
+        self._summaries: list[str] | None = None
+        """When the requests ended that wrote a summary and have a file of their own; None where nobody has
+        looked.  Those of compactions that were read are taken out."""
         self.wanted: list[tuple[str, Origin]] = []
         """The agents whose result was read and whose files are to be read next."""
 
@@ -498,6 +505,16 @@ class SubAgentFiles:
         except OSError as error:
             message = f"the files of sub-agents cannot be listed: {error.strerror or error}"
             self._report(Problem(0, 0, "sub-agents-not-read", message))
+
+    def wrote_summary(self, time: Any) -> bool:
+        """Whether a sub-agent's file has the request that wrote the summary of a compaction (2.1.39)."""
+        if self._summaries is None:
+            paths = [path for agent, path in self._own.items() if agent.startswith(_SUMMARISER)]
+            self._summaries = sorted(filter(None, map(_last_time, paths)))
+        if not self._summaries or not isinstance(time, str) or self._summaries[0] > time:
+            return False
+        del self._summaries[0]
+        return True
 
     def take(self, agent: str) -> Source | None:
         """Hand out the file of an agent; None if there is none, or it was handed out before."""
@@ -537,6 +554,17 @@ class SubAgentFiles:
 
 def _agents(paths: Iterable[Path]) -> dict[str, Path]:
     return {path.stem.removeprefix("agent-"): path for path in sorted(paths) if path.is_file()}
+
+
+def _last_time(path: Path) -> str | None:
+    note_file(path)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _AGENT_HEAD))
+            times = _TIME.findall(file.read(_AGENT_HEAD))
+    except OSError:
+        return None
+    return times[-1].decode("utf-8", "replace") if times else None
 
 
 def _belongs(path: Path, session: str | None, known: Container[str]) -> bool:

@@ -512,7 +512,8 @@ class Session:
         known = uuid in self._graph.nodes
         if subtype == "compact_boundary" and not known:
             thread = self._routing.thread(value, uuid)
-            self._compactions.boundary(value, thread, uuid)
+            is_logged = self._agents.wrote_summary(value.get("timestamp"))
+            self._compactions.boundary(value, thread, uuid, is_logged=is_logged)
             if thread.requests is not None:
                 thread.requests.runs.begin()
         elif subtype == "api_error":

@@ -161,6 +161,8 @@ class Thread:
         """The line read last."""
         self.call: Call | None = None
         self.started = False
+        self.billed: int | None = None
+        """Tokens of the last input that was billed."""
         self.carried = False
         """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
@@ -298,7 +300,7 @@ class StepWriter:
                 self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line, entry.time)
         for entry in advance.blanked:
             self._emit(vocab.ITEM_UPDATED, blocks.microcompacted(entry), place, entry.line)
-        cause = self._cause(advance, retracted, place)
+        cause = self._cause(advance, retracted, place, thread.billed)
         call = Call(unit, place, line, self._make.time)
         call.merge(message)
         self._assemble(thread, advance, call, cause, native, asked)
@@ -343,18 +345,22 @@ class StepWriter:
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
 
-    def _cause(self, advance: RequestChange, retracted: Container[str], place: Place) -> str | None:
+    def _cause(
+        self, advance: RequestChange, retracted: Container[str], place: Place, billed: int | None
+    ) -> str | None:
         """Tell a new compaction; otherwise return why the window shrank, and None if it did not."""
         compaction = advance.compaction
         if compaction is not None and compaction not in self._reported:
             self._reported.add(compaction)
-            self._compacted(compaction, advance, place)
+            self._compacted(compaction, advance, place, billed)
             return None
         if not advance.removed:
             return None
         return "branched" if any(block.item not in retracted for block in advance.removed) else None
 
-    def _compacted(self, compaction: Compaction, advance: RequestChange, place: Place) -> None:
+    def _compacted(
+        self, compaction: Compaction, advance: RequestChange, place: Place, billed: int | None
+    ) -> None:
         inserted = {block.item for edit in advance.edits for block in edit.inserted}
         left = [block.ref for block in advance.removed]
         known = {block.item for block in advance.removed}
@@ -364,6 +370,10 @@ class StepWriter:
         meta = compaction.meta
         native = {k: v for k, v in meta.items() if k not in ("preservedMessages", "preservedSegment")}
         trigger = meta.get("trigger")
+        marks: Json = {"native": native} if native else {}
+        if summary is not None and not compaction.is_logged:
+            sent = _count(meta.get("preTokens")) or billed or 0
+            marks["ctxctl"] = {"request": {"billed": False, "input_tokens": sent}}
         record = self._make.record(
             compaction_id=compaction.native,
             scope="session",
@@ -372,7 +382,7 @@ class StepWriter:
             method="abstractive_summary" if summary is not None else "custom",
             trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
             coverage={"items": len(left)},
-            metadata={"native": native} if native else None,
+            metadata=marks or None,
         )
         self._emit(vocab.COMPACTION_COMPLETED, record, place, compaction.line)
 
@@ -415,6 +425,7 @@ class StepWriter:
         thread.call = None
         record = call.usage()
         if record is not None:
+            thread.billed = record["input_tokens"]
             self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
         self._announce_answer(thread, call.unit)
 

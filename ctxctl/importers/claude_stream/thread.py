@@ -149,6 +149,7 @@ class StreamThread:
             compaction_id=boundary.native,
             trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
             metadata={"native": native} if native else None,
+            request=self.conversation.unbilled(count(meta.get("pre_tokens"))),
         )
         self._head = len(self.conversation)
 
