@@ -48,6 +48,7 @@ AT_MOST: Final = "≤"
 LIMIT_SOURCES: Final[Mapping[str, str]] = {
     "recorded": "recorded",
     "runtime": "said by the client",
+    "client": "the client's own",
     "catalogue": "from the model table",
     "supposed": "supposed",
 }

@@ -456,6 +456,7 @@ class Inspector:
             imported=params.runtime is not None,
             catalogue=self._limiter.catalogue,
             compacts_at=self._limiter.compacts_at,
+            compacted_window=self._limiter.compacted_window,
             read=self.text,
         )
 

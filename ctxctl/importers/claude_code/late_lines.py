@@ -13,6 +13,7 @@ from typing import Final
 import orjson
 
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.parts import count
 from ctxctl.trace.lines import line_blocks
 from ctxctl.trace.source import Source
 
@@ -20,6 +21,7 @@ _ANSWER: Final = re.compile(
     rb'"message":\s*+\{\s*+(?:"(?:model|type|role)":\s*+"[^"\\]{0,200}+",\s*+)*+"id":\s*+"([^"\\]{1,200})"'
 )
 _EDITED: Final = re.compile(rb'"applied_edits":\s*+\[\s*+\{')
+_BOUNDARY: Final = re.compile(rb'"subtype":\s*+"compact_boundary"')
 _FACTS: Final = ("usage", "context_management")
 
 
@@ -29,6 +31,8 @@ class LateLines:
     def __init__(self) -> None:
         self.facts: dict[str, Json] = {}
         """By message id, fields of its later lines that its first one may lack."""
+        self.compacted_at: int | None = None
+        """Tokens at which the client first compacts by itself."""
         self._seen: dict[str, int] = {}
         """By message id, in which pass it was first met."""
         self._pass = 0
@@ -51,8 +55,19 @@ class LateLines:
                 self._last = message
                 if (is_mixed or start in edited) and self._take(message, data[start:end]):
                     is_changed |= first < self._pass
+            for found in _BOUNDARY.finditer(data) if self.compacted_at is None else ():
+                self._boundary(data[data.rfind(b"\n", 0, found.start()) + 1 :].partition(b"\n")[0])
+                is_changed |= self.compacted_at is not None and self._pass > 1
             self._offset = block.base + data.rfind(b"\n") + 1
         return is_changed
+
+    def _boundary(self, line: bytes) -> None:
+        try:
+            meta = orjson.loads(line).get("compactMetadata")
+        except (orjson.JSONDecodeError, AttributeError):
+            return
+        if isinstance(meta, dict) and meta.get("trigger") == "auto" and self.compacted_at is None:
+            self.compacted_at = count(meta.get("preTokens")) or None
 
     def _take(self, message: str, line: bytes) -> bool:
         try:

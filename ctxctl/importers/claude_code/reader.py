@@ -453,7 +453,8 @@ class Session:
             elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
                 asked = thread.requests.answered(value.get("requestRef")) if thread.requests else None
-                message = message | self._late[-1].facts.get(key, {})
+                late = self._late[-1]
+                message, thread.compacted_at = message | late.facts.get(key, {}), late.compacted_at
                 self._steps.open(thread, unit, parent, message, request, self._line.number, asked)
                 native = string(value.get("sessionId"))
                 if native is not None and thread.name == MAIN_THREAD:

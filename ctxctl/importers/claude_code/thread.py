@@ -163,6 +163,8 @@ class Thread:
         self.started = False
         self.billed: int | None = None
         """Tokens of the last input that was billed."""
+        self.compacted_at: int | None = None
+        """Tokens at which the client first compacts this thread by itself."""
         self.carried = False
         """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
@@ -370,10 +372,13 @@ class StepWriter:
         meta = compaction.meta
         native = {k: v for k, v in meta.items() if k not in ("preservedMessages", "preservedSegment")}
         trigger = meta.get("trigger")
+        before = _count(meta.get("preTokens"))
         marks: Json = {"native": native} if native else {}
+        own: Json = {"compacted_at": before} if before and trigger == "auto" else {}
         if summary is not None and not compaction.is_logged:
-            sent = _count(meta.get("preTokens")) or billed or 0
-            marks["ctxctl"] = {"request": {"billed": False, "input_tokens": sent}}
+            own["request"] = {"billed": False, "input_tokens": before or billed or 0}
+        if own:
+            marks["ctxctl"] = own
         record = self._make.record(
             compaction_id=compaction.native,
             scope="session",
@@ -398,6 +403,8 @@ class StepWriter:
         make, place, line = self._make, call.place, call.line
         name = f"asm-{thread.name}-{call.unit.key}"
         origin = thread.origin.metadata() if thread.origin is not None and not thread.started else {}
+        if not thread.started and thread.compacted_at is not None:
+            origin["compacted_at"] = thread.compacted_at
         thread.started = True
         model, settings = call.model, None
         if asked is not None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ctxctl.model.results import Step
+from ctxctl.session import Inspector
 from tests.unit.importers.claude_code_help import (
     call,
     events,
@@ -126,3 +130,38 @@ def test_what_the_provider_cleared_leaves_the_window(edits: list[Json], gone: se
     removed = of_type(found, "context.item.removed")
     assert {event["data"]["item_id"] for event in removed} == gone
     assert {event["data"]["metadata"]["cause"] for event in removed} <= {"cleared"}
+
+
+@pytest.mark.parametrize(
+    ("trigger", "tokens", "largest", "limit", "source"),
+    [
+        ("auto", 167_400, 150_000, 200_000, "client"),
+        ("auto", 967_100, 150_000, 1_000_000, "catalogue"),
+        ("auto", 120_000, 110_000, 1_000_000, "catalogue"),  # at no line: a setting of the user's
+        ("auto", 167_400, 250_000, 1_000_000, "catalogue"),  # a larger prompt was taken before
+        ("manual", 167_400, 150_000, 1_000_000, "catalogue"),
+    ],
+)
+def test_where_the_client_compacts_by_itself_is_evidence_for_its_window(
+    tmp_path: Path, trigger: str, tokens: int, largest: int, limit: int, source: str
+) -> None:
+    def asked(uuid: str, parent: str, message: str, sent: int) -> Json:
+        made = said(uuid, parent, message, text("done"), usage=usage(sent, 9), version="2.1.150")
+        return {**made, "message": {**made["message"], "model": "claude-opus-4-8"}}
+
+    meta = {"trigger": trigger, "preTokens": tokens}
+    lines = [
+        user("u1", None, "go"),
+        asked("a1", "u1", "m1", largest),
+        line("system", "b1", None, subtype="compact_boundary", compactMetadata=meta),
+        user("c1", "b1", "Summary", isCompactSummary=True),
+        asked("a2", "c1", "m2", 9000),
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    with Inspector.open(path, calibration="none") as inspector:
+        found = [one.window for one in inspector.replay() if isinstance(one, Step)]
+    assert [(one.limit, one.limit_source) for one in found][-1] == (limit, source)
+    if source == "client":
+        assert [one.limit for one in found] == [limit, limit]
+        assert found[-1].threshold == 167_000
