@@ -26,7 +26,7 @@ from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.item_words import broken_name
 from ctxctl.text import visible
-from ctxctl.wording import AT_LEAST, NOT_KNOWN, dollars, number, plural, share
+from ctxctl.wording import AT_LEAST, NOT_KNOWN, cost_text, dollars, number, plural, share
 
 
 def address(cost: StepCost) -> str:
@@ -51,15 +51,15 @@ def step_row(cost: StepCost, names: ItemNames = NAMELESS) -> tuple[str, ...]:
         )
     broke = cost.broken is not None
     return (
-        address(cost), *tokens, _lower(with_mark(dollars(_total(cost.believed)), bool(parts)), cost),
+        address(cost), *tokens, _billed(cost, bool(parts)),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", broken_name(cost.step, names) if broke else "",
         miss_cell(cost),
     )  # fmt: skip
 
 
-def _lower(text: str, cost: StepCost) -> str:
-    return f"{AT_LEAST}{text}" if cost.not_priced and cost.believed is not None else text
+def _billed(cost: StepCost, is_counted: bool) -> str:
+    return cost_text(_total(cost.believed), counted=is_counted, least=bool(cost.not_priced))
 
 
 def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
