@@ -9,7 +9,7 @@ the functions that it needs (``report/html/assets/base.js``) and gets the tables
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
 from ctxctl.kinds import brief_kind as brief_kind
@@ -48,6 +48,7 @@ AT_MOST: Final = "≤"
 LIMIT_SOURCES: Final[Mapping[str, str]] = {
     "recorded": "recorded",
     "runtime": "said by the client",
+    "client": "the client's own",
     "catalogue": "from the model table",
     "supposed": "supposed",
 }
@@ -243,6 +244,8 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
     """
     if cost is None:
         return NOT_KNOWN
+    if least and 0 < cost < _CENTIMILLE:  # "at least under" says nothing: its first digit does
+        return f"{AT_LEAST}${cost.quantize(Decimal(1).scaleb(cost.adjusted()), ROUND_DOWN):f}"
     return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
 
 

@@ -15,6 +15,8 @@ import msgspec
 
 from ctxctl.model.money import ZERO, Money, Tokens
 
+IN_NO_LOG: Final = "compaction"
+"""What is not priced of a request that wrote a summary, where no log has its bill."""
 NO_OUTPUT: Final = "no output is recorded: none priced"
 """What is assumed of a bill without an output; sums with one are lower bounds."""
 

@@ -83,6 +83,9 @@ class Money(NamedTuple):
     """Calls of the provider's own tools (web searches)."""
     further: Decimal = ZERO
     """Samplings that a bill's totals leave out (a compaction inside of the request)."""
+    summaries: Decimal = ZERO
+    """Requests that wrote a summary and are no step: what they cost, or the least of it where they are in no
+    log."""
 
     @property
     def total(self) -> Decimal:

@@ -110,8 +110,9 @@ Verdict = Literal["recorded", "not_recorded", "matches", "differs", "cannot_tell
 
 UsedMethod = Literal["reported", "expected", "recorded"]
 """How it is known what a step sent: the bill; the last bill and what changed since; only what is recorded."""
-LimitSource = Literal["recorded", "runtime", "catalogue", "supposed"]
-"""Who says a limit: a budget record of the trace, the client in its capture, the model table, a what-if."""
+LimitSource = Literal["recorded", "runtime", "client", "catalogue", "supposed"]
+"""Who says a limit: a budget record of the trace, the client in its capture, the client's own rule or the
+line at which it compacted, the model table, a what-if."""
 PrefixBasis = Literal["wire", "content"]
 """What two requests were compared by: their bodies as they were sent, or what a client tells of them."""
 MissCause = Literal["expired", "model", "unrecorded", "unexplained"]

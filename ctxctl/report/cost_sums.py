@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ctxctl.model.addresses import prefix
-from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums
+from ctxctl.model.cost_sums import IN_NO_LOG, CostSums, PartialOutputs, StatedSums
 from ctxctl.model.money import Money, Tokens
 from ctxctl.report.bill_notes import misses_object, misses_text, partial_lines
 from ctxctl.report.jsonout import exact, money_object, tokens_object
@@ -23,12 +23,19 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
     if reported:
         money = _spread(costs.billed, costs.at_least) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
-        if costs.not_priced:
-            listed = ", ".join(_named(name, n) for name, n in costs.not_priced.items())
+        not_priced = [_named(name, n) for name, n in costs.not_priced.items() if name != IN_NO_LOG]
+        if not_priced:
+            listed = ", ".join(not_priced)
             yield "not priced", f"{listed}: no price is listed; the sums are lower bounds"
         paid = ", ".join(_named(n, count) for n, count in costs.units.items() if n not in costs.not_priced)
         if paid:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
+    if number := costs.not_priced.get(IN_NO_LOG):
+        which = plural(number, "compaction request that is", "compaction requests that are")
+        yield (
+            "no log",
+            f"at least {dollars(costs.sent.summaries - costs.billed.summaries)}: {which} in no log",
+        )
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
     partial = costs.partial_outputs
     expected = costs.unreported - costs.unsized
@@ -86,6 +93,7 @@ _PARTS: Final = {
     "reasoning": "reasoning",
     "units": "tool calls",
     "further": "further samplings",
+    "summaries": "compactions",
 }
 """Parts of a bill, as they are called."""
 

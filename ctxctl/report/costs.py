@@ -23,7 +23,7 @@ from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_obje
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.session.item_words import broken_name
 from ctxctl.text import visible
-from ctxctl.wording import AT_LEAST, NOT_KNOWN, dollars, number, plural, share
+from ctxctl.wording import AT_LEAST, NOT_KNOWN, cost_text, dollars, number, plural, share
 
 
 def address(cost: StepCost) -> str:
@@ -43,15 +43,15 @@ def step_row(cost: StepCost, names: ItemNames = NAMELESS) -> tuple[str, ...]:
         tokens = (*tokens[:3], with_mark(tokens[3], partial))
     broke = cost.broken is not None
     return (
-        address(cost), *tokens, _lower(with_mark(dollars(_total(cost.believed)), partial), cost),
+        address(cost), *tokens, _billed(cost, partial),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", broken_name(cost.step, names) if broke else "",
         miss_cell(cost),
     )  # fmt: skip
 
 
-def _lower(text: str, cost: StepCost) -> str:
-    return f"{AT_LEAST}{text}" if cost.not_priced and cost.believed is not None else text
+def _billed(cost: StepCost, is_counted: bool) -> str:
+    return cost_text(_total(cost.believed), counted=is_counted, least=bool(cost.not_priced))
 
 
 def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:

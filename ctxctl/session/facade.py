@@ -457,6 +457,7 @@ class Inspector:
             rebuilds_windows=_rebuilds_windows(params.runtime),
             catalogue=self._limiter.catalogue,
             compacts_at=self._limiter.compacts_at,
+            compacted_window=self._limiter.compacted_window,
             read=self.text,
         )
 

@@ -7,7 +7,10 @@ from decimal import Decimal
 from functools import reduce
 from typing import Final, NamedTuple
 
-from ctxctl.model.cost_sums import NO_OUTPUT
+from msgspec import structs
+
+from ctxctl.model.annotations import Compacted, SummaryRequest
+from ctxctl.model.cost_sums import IN_NO_LOG, NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
 from ctxctl.model.terms import PLAIN, Pass, Terms
@@ -80,8 +83,9 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     if step.time is None:
         assumed.append(prices_date(book))
     assumed.extend(found.assumed)
+    summaries, in_no_log = _summaries(step, terms, book)
     if whole is None or usage is None:
-        return Bill(found, None, None, None, None, {}, {}, tuple(assumed))
+        return Bill(found, None, None, None, None, in_no_log, {}, tuple(assumed))
     apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
     billed, left = without_separate_parts(whole, apart, found.rates)
     counted = usage.believed_output
@@ -89,14 +93,16 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     believed = billed if counted is None else whole._replace(output=counted)
     beside, missing = _beside(step, terms, found, book)
     passes = tuple(_of_pass(step, one, terms, book) for one in terms.passes)
-    money = _with(_sum(passes or [(billed, found.rates)]), beside)
+    beside = beside._replace(summaries=summaries.billed)
+    least = beside._replace(summaries=summaries.billed + summaries.least)
+    whole_price = _sum(passes or [(billed, found.rates)])
     return Bill(
         found,
         billed,
-        money,
+        _with(whole_price, beside),
         believed,
-        money if believed == billed else _with(priced(believed, found.rates), beside),
-        {**{name: n for name, n in left.items() if found.source}, **missing},
+        _with(whole_price if believed == billed else priced(believed, found.rates), least),
+        {**{name: n for name, n in left.items() if found.source}, **missing, **in_no_log},
         dict(terms.units),
         tuple(assumed),
         passes,
@@ -129,13 +135,55 @@ def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
     return Tokens(plain, cached, written - hour, usage.reported_output or 0, hour), assumed
 
 
-def _with(money: Money | None, beside: tuple[Decimal, Decimal]) -> Money | None:
-    return None if money is None else money._replace(units=beside[0], further=beside[1])
+def _with(money: Money | None, beside: Money) -> Money | None:
+    return None if money is None else money.plus(beside)
 
 
-def _beside(
-    step: Step, terms: Terms, found: Priced, book: RateBook
-) -> tuple[tuple[Decimal, Decimal], dict[str, int]]:
+class _Summaries(NamedTuple):
+    """US dollars for the requests that wrote a step's summaries and are no steps."""
+
+    billed: Decimal
+    """Of those whose bill is in the log."""
+    least: Decimal
+    """Of those that are in no log: the least, as if what is known of their input was read from a cache."""
+
+
+def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[_Summaries, dict[str, int]]:
+    """What they cost, and how many of them are in no log."""
+    billed = least = ZERO
+    in_no_log = 0
+    for one in step.annotations.compactions:
+        if (asked := one.request) is None:
+            continue
+        in_no_log += not asked.billed
+        cost = _summary(step, one, asked, terms, book)
+        sums = (
+            sums._replace(billed=sums.billed + cost)
+            if asked.billed
+            else sums._replace(least=sums.least + cost)
+        )
+    return sums, {IN_NO_LOG: in_no_log} if in_no_log else {}
+
+
+def _summary(step: Step, one: Compacted, asked: SummaryRequest, terms: Terms, book: RateBook) -> Decimal:
+    if asked.stated_usd is not None:
+        return Decimal(asked.stated_usd)
+    read, output = asked.cached_tokens, asked.output_tokens
+    if not asked.billed:
+        item = (one.summary or "").partition("@")[0]
+        read, output = asked.input_tokens, sum(c.tokens for c in step.changes if c.item == item)
+    sampled = Pass("compaction", None, asked.input_tokens, read, asked.cache_write_tokens, 0, output)
+    money = _priced_pass(step, sampled, terms, book)
+    if money is None:  # a model without a price for what is read from a cache
+        money = _priced_pass(step, structs.replace(sampled, cached_tokens=0), terms, book)
+    return ZERO if money is None else money.total
+
+
+def _priced_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> Money | None:
+    return priced(*_of_pass(step, one, terms, book))
+
+
+def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Money, dict[str, int]]:
     """US dollars for calls of tools and for passes of other models; and those without a known price."""
     missing: dict[str, int] = {}
     units = further = ZERO
@@ -151,7 +199,7 @@ def _beside(
             missing[one.type] = missing.get(one.type, 0) + 1
         else:
             further += money.total
-    return (units, further), missing
+    return Money(units=units, further=further), missing
 
 
 def _sum(passes: Iterable[tuple[Tokens, Rates]]) -> Money | None:

@@ -28,7 +28,14 @@ from ctxctl.engine.sizes.bills import (
 )
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
-from ctxctl.engine.sizes.limits import InForce, is_over, limits_in_force, still_over, threshold_in_force
+from ctxctl.engine.sizes.limits import (
+    InForce,
+    compacted_at,
+    is_over,
+    limits_in_force,
+    still_over,
+    threshold_in_force,
+)
 from ctxctl.engine.sizes.sent import ObservedStep, SentSize, sent_size
 from ctxctl.model import vocab
 from ctxctl.model.annotations import Annotations
@@ -375,11 +382,15 @@ def _breaks(sealed: SealedStep) -> bool:
 def _limits(thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules) -> InForce:
     """The limits that the step is held against."""
     named = model or rules.first_model
-    # What another model was sent says nothing of this one's window.
-    largest = 0 if _supposes_model(thread, rules) else thread.running.largest
+    for record in (sealed.facts.assembly, *sealed.facts.compactions):
+        thread.compacted = compacted_at(record) or thread.compacted
+    largest, compacted = thread.running.largest, thread.compacted
+    if _supposes_model(thread, rules):  # what another model was sent says nothing of this one's window
+        largest, compacted = 0, None
     return limits_in_force(
-        sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client
-    )
+        sealed.facts.budget, named, thread.provider, rules,
+        billed=largest, client=thread.client, compacted=compacted,
+    )  # fmt: skip
 
 
 def _window(

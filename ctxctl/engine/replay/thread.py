@@ -150,6 +150,8 @@ class ThreadState(ThreadData):
         """The policy that decides what is left out; None where the trace does."""
         self.fitted: Fitted | None = None
         """What it did at the last sealed step."""
+        self.compacted: int | None = None
+        """Tokens at which the runtime last compacted by itself."""
         self.running = NEW
         """What its bills say of its size; never changed, so copies share it."""
         self.recorded_used = 0

@@ -58,7 +58,8 @@ class BilledStep(NamedTuple):
 def billed_size(usage: Usage | UsageView | None) -> int | None:
     """How large the request was, as the provider says; None where it says nothing.
 
-    Of a request of several passes it is what the last one read.  No request has an input of 0 tokens: a client writes that where it was given no count.
+    Of a request of several passes it is what the last one read.  No request has an input of 0 tokens:
+    clients write that where they were given no count.
     """
     if usage is None:
         return None

@@ -139,7 +139,7 @@ class StreamThread:
             return
         meta = boundary.meta
         kept = self._preserved(meta)
-        trigger = meta.get("trigger")
+        trigger, before = meta.get("trigger"), count(meta.get("pre_tokens"))
         native = {k: v for k, v in meta.items() if not k.startswith("preserved_")}
         self.conversation.compact(
             summary,
@@ -148,7 +148,10 @@ class StreamThread:
             line=boundary.line,
             compaction_id=boundary.native,
             trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
-            metadata={"native": native} if native else None,
+            metadata={"native": native, "ctxctl": {"compacted_at": before if trigger == "auto" else None}}
+            if native
+            else None,
+            request=self.conversation.unbilled(before),
         )
         self._head = len(self.conversation)
 

@@ -35,6 +35,13 @@ _TOTAL_FIELDS: Final = (
 _SHORT_ERRORS: Final = (1, 0, 100)
 """Versions since log a short message of a call that failed and send another; of older ones that is not known.
 Found in runs of 1.0.102 beside what they sent."""
+_USED: Final = (
+    ("input_tokens", "inputTokens", "input"),
+    ("cached_tokens", "cacheReadTokens", "cachedInput"),
+    ("cache_write_tokens", "cacheWriteTokens"),
+    ("output_tokens", "outputTokens", "output"),
+)
+"""The counts of a compaction's request, with the names that versions give them."""
 _KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
 """Types of events that tell of requests although the runtime does not keep them."""
 
@@ -266,11 +273,13 @@ class Session(Run):
         conversation.splice(lane.start, len(gone), self._placed([summary]))
         native = {name: value for name, value in data.items() if isinstance(value, int | bool)}
         used = data.get("compactionTokensUsed")
+        request = conversation.unbilled(count(data.get("preCompactionTokens")))
         if isinstance(used, dict):
             native["compactionTokensUsed"] = shallow(used)
+            request = {ours: n for ours, *names in _USED for name in names if (n := count(used.get(name)))}
         conversation.compacted(
             gone, summary.block().ref, line=self.line.number,
-            metadata={"native": native, "ctxctl": {"derived": True}},
+            metadata={"native": native, "ctxctl": {"derived": True}}, request=request,
         )  # fmt: skip
 
     def _cleared(self, data: Json, record: Json) -> None:

@@ -109,6 +109,7 @@ class Droid:
         window.compacted(
             refs, summary.block().ref if summary is not None else None, line=self._run.line.number,
             compaction_id=string(record.get("id")), metadata={"native": told}, loss_notes=notes,
+            request=window.unbilled(),
         )  # fmt: skip
         self._ends = {}
         self._compacted = True

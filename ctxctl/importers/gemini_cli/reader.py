@@ -105,7 +105,9 @@ class Chat:
         summary = next((part for part in made if part.kind == "thread_summary"), None)
         if summary is not None and summary.item not in {row[0].item for row in self._window.rows}:
             marks = {"ctxctl": {"derived": True}}
-            self._window.compact(made, summary=summary, line=self._run.line.number, metadata=marks)
+            asked = self._window.unbilled()
+            line = self._run.line.number
+            self._window.compact(made, summary=summary, line=line, metadata=marks, request=asked)
             return
         taken_back = len(after) < len(before) and before[: len(after)] == after
         self._window.replace(made, cause="branched" if taken_back else "unrecorded")

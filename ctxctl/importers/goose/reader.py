@@ -150,6 +150,7 @@ class Session:
             keep=lambda item: item not in hidden,
             line=self._run.line.number,
             metadata={"ctxctl": {"derived": True}},
+            request=self._window.unbilled(),
         )
 
 

@@ -20,6 +20,7 @@ from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, count, parsed, string
 from ctxctl.ingest.run import Run
+from ctxctl.model.billed import dollars
 from ctxctl.providers.usage import usage_record
 from ctxctl.trace.source import Source
 
@@ -223,7 +224,9 @@ def _counts_in_chat(told: Json | None) -> Json | None:
     """The counts that the chat gives of a condensation."""
     if told is None:
         return None
-    return {"native": {name: told[name] for name in _TOLD if told.get(name) is not None}}
+    native = {name: told[name] for name in _TOLD if told.get(name) is not None}
+    cost = dollars(told.get("cost"))
+    return {"native": native, **({"ctxctl": {"request": {"stated_usd": cost}}} if cost else {})}
 
 
 # -- the chat alone ---------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ function costsPage() {
 
 // A sum without the items of unknown size.
 function least(one, text) {
-  return one.lower_bound ? `≥${text}` : text;
+  return one.lower_bound ? atLeast(text) : text;
 }
 
 function problemsPage() {
