@@ -42,6 +42,8 @@ APPROXIMATE: Final = "≈"
 AT_LEAST: Final = "≥"
 """Stands before a sum that leaves something out: of no known price or size."""
 AT_MOST: Final = "≤"
+STATED: Final = "†"
+"""Stands behind what the runtime states of requests that have no bill of their own."""
 
 # Names ------------------------------------------------------------------------------------------------------
 
@@ -244,6 +246,11 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
     if cost is None:
         return NOT_KNOWN
     return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
+
+
+def stated_text(usd: Decimal, *, priced: bool) -> str:
+    """What the runtime states of requests that nobody billed; `priced`: a part is the price of its tokens."""
+    return f"{APPROXIMATE if priced else ''}{dollars(usd)}{STATED}"
 
 
 def exact(value: Decimal) -> str:

@@ -82,6 +82,8 @@ class Meter:
         self._counts: dict[str, dict[str, int]] = {}
         self._billed_model = False
         """Whether a bill names its model: then the model was taken, even if no request has it."""
+        self._in_totals: set[str] = set()
+        """What is stated of several requests together."""
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
         """By event type, how many assemblies or surfaces name their turn, and have a time."""
@@ -138,7 +140,8 @@ class Meter:
         for fact in IN_USAGE:
             told = sum(self._counts.get(fact, {}).values())
             if self.requests > told:
-                self._add(fact, Level.NOT_RECORDED, self.requests - told)
+                level = Level.IN_TOTALS if fact in self._in_totals else Level.NOT_RECORDED
+                self._add(fact, level, self.requests - told)
         for fact in not_understood:
             levels = self._counts.setdefault(fact, {})
             lacking = levels.pop(Level.NOT_RECORDED.value, 0)
@@ -159,6 +162,7 @@ class Meter:
         self._enter()
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
         # What was announced anywhere was taken, even if no request has it.
+        told |= self._in_totals
         told |= {fact for known in self._standing.values() for fact in known}
         told |= {"model"} if self._billed_model else set()
         if self.requests:
@@ -306,6 +310,9 @@ class Meter:
     def _usage(self, _event: Json, data: Json) -> None:
         self._billed_model = self._billed_model or data.get("model") is not None
         told = [fact for fact in IN_USAGE if data.get(fact) is not None]
+        self._in_totals.update(
+            fact for total in data.get("stated_totals", ()) for fact in IN_USAGE if fact in total
+        )
         self._count(Meter._at_one_level, _level(_marks(data)), *told)
 
 

@@ -280,6 +280,15 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     terms: Terms = PLAIN
 
 
+def with_totals(held: Usage | None, told: Usage) -> Usage:
+    """The usage of a step of which another record told before: a bill and stated totals stand together."""
+    totals = (*held.terms.stated_totals, *told.terms.stated_totals) if held is not None else ()
+    if not totals or held is None:
+        return told
+    bill = told if told.input_tokens is not None else held
+    return msgspec.structs.replace(bill, terms=msgspec.structs.replace(bill.terms, stated_totals=totals))
+
+
 class Failure(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.step.failed`: there was no answer to the step's request, or not all of it."""
 

@@ -27,6 +27,31 @@ class Further(msgspec.Struct, frozen=True, gc=False):
     output_tokens: int = 0
 
 
+class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a runtime states of several requests together; it is never the bill of one of them."""
+
+    scope: str = "session"
+    """`turn`, or `session`: the requests of the turn, or of the session, up to this one."""
+    usd: str | None = None
+    """US dollars."""
+    input_tokens: int | None = None
+    """Cache reads and writes included, as in a bill."""
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    requests: int | None = None
+    model: str | None = None
+    by_model: tuple[Stated, ...] = ()
+    """The same, for each model; together they are all of it."""
+    rounded: bool = False
+    """Whether the runtime rounded the counts."""
+
+
+FIGURES: Final = tuple(name for name in Stated.__struct_fields__ if name.endswith(("tokens", "requests")))
+"""The counts of a `Stated`."""
+
+
 class Terms(msgspec.Struct, frozen=True):
     """How a request was served, and what is billed apart; all of it as the capture says."""
 
@@ -40,8 +65,8 @@ class Terms(msgspec.Struct, frozen=True):
     further: tuple[Further, ...] = ()
     stated_usd: str | None = None
     """US dollars that the runtime, a router or a tracing service says that the request cost."""
-    stated_total_usd: str | None = None
-    """The same of all requests of a run, as told with its last one."""
+    stated_totals: tuple[Stated, ...] = ()
+    """What the runtime states of the requests up to this one together."""
 
 
 PLAIN: Final = Terms()
@@ -54,6 +79,10 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
     further = (
         [_iteration(one) for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
     )
+    told = fields.get("stated_totals")
+    if total_usd := dollars(fields.get("stated_total_usd")):  # as earlier traces have it
+        told = [{"usd": total_usd}]
+    totals = [_stated(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
     found = Terms(
         short_word(fields.get("service_tier")),
         short_word(fields.get("speed")),
@@ -62,9 +91,23 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
         _counts(fields.get("units")),
         tuple(further),
         dollars(fields.get("stated_usd")),
-        dollars(fields.get("stated_total_usd")),
+        tuple(totals),
     )
     return PLAIN if found == PLAIN else found
+
+
+def _stated(fields: Mapping[str, Any]) -> Stated:
+    models = fields.get("by_model")
+    return Stated(
+        scope="turn" if fields.get("scope") == "turn" else "session",
+        usd=dollars(fields.get("usd")),
+        model=short_word(fields.get("model")),
+        by_model=tuple(_stated(one) for one in models if isinstance(one, Mapping) and "by_model" not in one)
+        if isinstance(models, list)
+        else (),
+        rounded=fields.get("rounded") is True,
+        **{name: count(fields.get(name)) for name in FIGURES},
+    )
 
 
 def _counts(value: Any) -> dict[str, int]:

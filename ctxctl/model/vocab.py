@@ -172,6 +172,8 @@ class Level(StrEnum):
     NATIVE = "native"
     DERIVED = "derived"
     SIMULATED = "simulated"
+    IN_TOTALS = "in totals"
+    """Of several requests together, and of none alone."""
     NOT_RECORDED = "not recorded"
     NOT_UNDERSTOOD = "not understood"
 

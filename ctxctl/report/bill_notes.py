@@ -10,7 +10,7 @@ from ctxctl.model.missed import miss_reason
 from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
-from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural
+from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural, stated_text
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
@@ -38,7 +38,9 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """What all requests cost, with the same signs."""
+    """What all requests cost, with the same signs; where nobody billed one, what the runtime states."""
+    if costs.stated_cost is not None:
+        return stated_text(costs.stated_cost, priced=costs.stated.is_priced)
     return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from ctxctl.model.money import Money, Rates, Tokens
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn, UsageView
+from ctxctl.model.terms import Stated
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.model.whatif import UNEDITED, Edited, Limits, Replaced
 from ctxctl.report.fidelity import measured
@@ -133,14 +134,14 @@ def segments(values: Mapping[str, int]) -> dict[str, int]:
 
 def usage(value: UsageView | None) -> dict[str, Any] | None:
     """The bill; `terms` only where it was not served as usual, or something is billed apart, and what the
-    runtime says that it cost only where it does."""
+    runtime says that it, or requests up to it, cost only where it does."""
     if value is None:
         return None
     fields = dict(zip(_USAGE, _USED(value), strict=True))
     terms = {name: held for name, held in msgspec.structs.asdict(value.terms).items() if held}
-    stated: dict[str, Any] = {
-        name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
-    }
+    stated: dict[str, Any] = {"stated_usd": terms.pop("stated_usd")} if "stated_usd" in terms else {}
+    if totals := terms.pop("stated_totals", ()):
+        stated["stated_totals"] = [total_object(one) for one in totals]
     reasoned = value.reported_reasoning
     return {
         **fields,
@@ -148,6 +149,13 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
         **({"terms": terms} if terms else {}),
         **stated,
     }
+
+
+def total_object(total: Stated) -> dict[str, Any]:
+    """What is stated of several requests; null for what is not, and `by_model` where it is told by model."""
+    parts = {"by_model": [total_object(one) for one in total.by_model]} if total.by_model else {}
+    fields = {name: value for name, value in msgspec.structs.asdict(total).items() if name != "by_model"}
+    return {**fields, **parts}
 
 
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:

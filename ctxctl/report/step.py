@@ -15,6 +15,7 @@ from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.bill_notes import doubt_text, miss_text
 from ctxctl.report.changes import changes_table, counts_line, rows, titles_of
 from ctxctl.report.compaction_words import taken_facts
+from ctxctl.report.cost_sums import total_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
@@ -213,7 +214,8 @@ def usage_text(step: Step) -> str:
         parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
-    said = ", ".join(parts) or "no input billed"
+    stated = [f"{total_text(one)} stated for the whole {one.scope}" for one in usage.terms.stated_totals]
+    said = ", ".join(parts) or ("no bill of its own" if stated else "no input billed")
     found = step.stages["evidence"].facts if "evidence" in step.stages else {}
     expected, error = found.get("expected_input"), found.get("expected_error")
     if isinstance(expected, int) and usage.reported_input:
@@ -222,7 +224,7 @@ def usage_text(step: Step) -> str:
         said += (
             f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.reported_input)})"
         )
-    return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
+    return "; ".join([said, *stated, *(doubt_text(doubt) for doubt in usage.doubts)])
 
 
 _NO_CACHE: Final = "not applicable: prompt caches are of a model's requests"

@@ -17,6 +17,7 @@ from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
 from ctxctl.report.bill_notes import sum_text, turn_cost, with_mark
 from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
+from ctxctl.report.cost_sums import scope_text, total_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
     Header,
@@ -49,6 +50,7 @@ from ctxctl.wording import (
     COMPACTION,
     MINUS,
     NOT_KNOWN,
+    STATED,
     WARNING,
     cost_text,
     dollars,
@@ -207,7 +209,7 @@ class TurnsReport:
         last = self._last()
         window = last.window
         if window.used_method == "recorded":
-            parts = [f"{size_text(window)}; what was sent is not known: no bill was read"]
+            parts = [f"{size_text(window)}; what was sent is not known: {self._unbilled()}"]
         else:
             parts = [size_of_limit(window), known_by(window, billed=believed_bill(last))]
         parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
@@ -218,6 +220,13 @@ class TurnsReport:
         largest = totals.largest
         if largest is not None and largest is not last and largest.window.used > window.used:
             yield "peak", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
+
+    def _unbilled(self) -> str:
+        """That no bill was read, and the last total that is stated instead."""
+        last = next(reversed(self._sums.costs.stated.totals.values()), None)
+        if last is None:
+            return "no bill was read"
+        return f"only a total is stated ({total_text(last.total)}, {scope_text(last)})"
 
     def _last(self) -> Step:
         """The last step, of the main thread where there is one."""
@@ -249,9 +258,15 @@ class TurnsReport:
 
     def _cost(self) -> str:
         costs = self._sums.costs
+        if costs.stated_cost is not None and self._left_out is None:
+            said = sum_text(costs).removesuffix(STATED)
+            if not costs.stated.is_priced:
+                return f"{said} stated by the runtime (no request's own bill is in the file)"
+            return f"{said} for the tokens that the runtime states, by the table's prices"
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
-            return "not known" + (f": {visible(why)}" if why else "")
+            said = "only tokens are stated" if costs.stated.totals else "not known"
+            return said + (f": {visible(why)}" if why else "")
         if not costs.is_sized:
             if not costs.unsized_tokens:
                 return "not known: no request was billed, and no content is recorded"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ctxctl.model.cost_sums import NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
-from ctxctl.model.terms import PLAIN, Further, Terms
+from ctxctl.model.terms import PLAIN, Further, Stated, Terms
 from ctxctl.session.believed_bill import believed_tokens
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
@@ -94,6 +94,28 @@ def bill_of(step: Step, book: RateBook) -> Bill:
         dict(terms.units),
         tuple(assumed),
     )
+
+
+def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
+    """What the prices of the table make of the tokens of each total that is stated with a step; None where
+    a model or a price is not known."""
+    if step.usage is None or not step.usage.terms.stated_totals:
+        return ()
+    return tuple(_table_price(step, total, book) for total in step.usage.terms.stated_totals)
+
+
+def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:
+    if total.by_model:
+        prices = [_table_price(step, one, book) for one in total.by_model]
+        return None if None in prices else sum((price for price in prices if price is not None), ZERO)
+    if total.input_tokens is None:
+        return None
+    cached, written = total.cached_tokens or 0, total.cache_write_tokens or 0
+    tokens = Tokens(max(0, total.input_tokens - cached - written), cached, written, total.output_tokens or 0)
+    provider = step.usage.provider if step.usage is not None else None
+    # The sum of several requests says nothing of a price for large ones.
+    money = priced(tokens, book.rates(total.model or step.model, provider, step.time, 0).rates)
+    return None if money is None else money.total
 
 
 def prices_date(book: RateBook) -> str:

@@ -35,6 +35,7 @@ from ctxctl.model.records import (
     Selection,
     Surface,
     Usage,
+    with_totals,
 )
 from ctxctl.model.results import Placement, Step, Turn
 
@@ -471,7 +472,7 @@ class Engine:
 
     def _usage(self, thread: ThreadState, record: Usage) -> None:
         if thread.ids is not None:
-            thread.usage = record
+            thread.usage = with_totals(thread.usage, record)
             # What is billed was answered; an answer that was cut is billed before it is told to have failed.
             thread.answered()
 
