@@ -228,9 +228,12 @@ class StatedSums(msgspec.Struct, array_like=True):
 
     def tokens(self, name: str) -> int | None:
         """The sum of one of the `FIGURES` of all totals, each request once; None where none states it."""
-        found = [getattr(one.total, name) for one in self.totals.values() if not one.is_part]
-        known = [count for count in found if count is not None]
-        return sum(known) if known else None
+        for is_part in (False, True):
+            found = [getattr(one.total, name) for one in self.totals.values() if one.is_part is is_part]
+            known = [count for count in found if count is not None]
+            if known:
+                return sum(known)
+        return None
 
     @property
     def is_priced(self) -> bool:

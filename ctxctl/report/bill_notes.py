@@ -119,5 +119,10 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
 
 
 def turn_cost(row: TurnSum) -> str:
-    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound."""
-    return paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
+    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound; where no
+    request has a known cost, what the runtime states of the turn."""
+    said = paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
+    usd = None if row.stated is None else row.stated.usd
+    if said != NOT_KNOWN or row.stated is None or usd is None:
+        return said
+    return stated_text(usd, priced=row.stated.total.usd is None)

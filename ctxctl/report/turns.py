@@ -223,9 +223,10 @@ class TurnsReport:
 
     def _unbilled(self) -> str:
         """That no bill was read, and the last total that is stated instead."""
-        last = next(reversed(self._sums.costs.stated.totals.values()), None)
-        if last is None:
+        totals = [*self._sums.costs.stated.totals.values()]
+        if not totals:
             return "no bill was read"
+        last = next((one for one in reversed(totals) if one.total.input_tokens is not None), totals[-1])
         return f"only a total is stated ({total_text(last.total)}, {scope_text(last)})"
 
     def _last(self) -> Step:
