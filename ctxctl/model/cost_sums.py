@@ -199,7 +199,7 @@ class StatedSums(msgspec.Struct, array_like=True):
         for one in bills.values():
             one.usd = None if billed is None or one.usd is None else one.usd + billed
         for total, table in zip(step.usage.terms.stated_totals if step.usage else (), priced, strict=True):
-            key = f"{thread}/{step.turn}" if total.scope == "turn" else session
+            key = {"turn": f"{thread}/{step.turn}", "request": f"{thread}/request"}.get(total.scope, session)
             before = self.totals.pop(key, None)
             if before is not None and total.scope == "session" and _fell(before.total, total):
                 self.totals[f"{key}~{len(self.totals)}"] = before  # of an earlier run of the client
@@ -207,9 +207,11 @@ class StatedSums(msgspec.Struct, array_like=True):
                 bills["session"].usd = None if None in both else both[0] - both[1]  # type: ignore[operator]
             if total.scope == "session":
                 self._hold(step)
-            self.totals[key] = StatedTotal(
-                step.session, step.thread, step.turn, step.step, total, table, bills[total.scope].usd
-            )
+            place = (step.session, step.thread, step.turn, step.step)
+            if total.scope == "request":
+                self.totals[key] = StatedTotal(*place, total, None, billed, is_part=True)
+            else:
+                self.totals[key] = StatedTotal(*place, total, table, bills[total.scope].usd)
 
     def _hold(self, step: Step) -> None:
         """Mark the totals of a session's turns as held by that of the session."""
@@ -229,7 +231,8 @@ class StatedSums(msgspec.Struct, array_like=True):
     def tokens(self, name: str) -> int | None:
         """The sum of one of the `FIGURES` of all totals, each request once; None where none states it."""
         for is_part in (False, True):
-            found = [getattr(one.total, name) for one in self.totals.values() if one.is_part is is_part]
+            held = [one.total for one in self.totals.values() if one.is_part is is_part]
+            found: list[int | None] = [getattr(total, name) for total in held if total.scope != "request"]
             known = [count for count in found if count is not None]
             if known:
                 return sum(known)

@@ -31,7 +31,9 @@ class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a runtime states of several requests together; it is never the bill of one of them."""
 
     scope: str = "session"
-    """`turn`, or `session`: the requests of the turn, or of the session, up to this one."""
+    """`turn`, or `session`: the requests of the turn, or of the session, up to this one.
+
+    `request`: this one, in counts of the runtime's own, which are not those of a bill."""
     usd: str | None = None
     """US dollars."""
     input_tokens: int | None = None
@@ -41,6 +43,8 @@ class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     requests: int | None = None
+    premium_requests: float | None = None
+    """As GitHub Copilot bills them."""
     model: str | None = None
     by_model: tuple[Stated, ...] = ()
     """The same, for each model; together they are all of it."""
@@ -48,7 +52,7 @@ class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the runtime rounded the counts."""
 
 
-FIGURES: Final = tuple(name for name in Stated.__struct_fields__ if name.endswith(("tokens", "requests")))
+FIGURES: Final = tuple(n for n in Stated.__struct_fields__ if n.endswith("tokens") or n == "requests")
 """The counts of a `Stated`."""
 
 
@@ -97,15 +101,16 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
 
 
 def _stated(fields: Mapping[str, Any]) -> Stated:
-    models = fields.get("by_model")
+    models, scope, premium = fields.get("by_model"), fields.get("scope"), fields.get("premium_requests")
     return Stated(
-        scope="turn" if fields.get("scope") == "turn" else "session",
+        scope=scope if scope in ("turn", "request") else "session",
         usd=dollars(fields.get("usd")),
         model=short_word(fields.get("model")),
         by_model=tuple(_stated(one) for one in models if isinstance(one, Mapping) and "by_model" not in one)
         if isinstance(models, list)
         else (),
         rounded=fields.get("rounded") is True,
+        premium_requests=None if premium is None or dollars(premium) is None else float(premium),
         **{name: count(fields.get(name)) for name in FIGURES},
     )
 

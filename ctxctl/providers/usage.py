@@ -88,13 +88,15 @@ def stated_total(
     output_tokens: Any = None,
     reasoning: Any = None,
     requests: Any = None,
+    premium_requests: Any = None,
     model: Any = None,
     by_model: Iterable[Json | None] = (),
     excludes_cache: bool = False,
     rounded: bool = False,
 ) -> Json | None:
-    """What a runtime states of all requests of a `turn` or a `session` (`model.terms.Stated`); None where no
-    figure is above 0.
+    """What a runtime states of a `turn`, a `session` or a `request` (`model.terms.Stated`).
+
+    None where no figure is above 0.
 
     Args:
         excludes_cache: True where `input_tokens` leaves cache reads and writes out.
@@ -112,13 +114,15 @@ def stated_total(
     for name, value in told.items():
         parts = [one[name] for one in models if name in one]
         told[name] = sum(parts) if value is None and parts else value
+    premium = dollars(premium_requests)
     amount = dollars(usd)
     if amount is None and models and all("usd" in one for one in models):
         amount = str(sum(Decimal(one["usd"]) for one in models))
-    if not any(told.values()) and not (amount is not None and Decimal(amount)):
+    if not any((*told.values(), float(amount or 0), float(premium or 0))):
         return None
     made: Json = {"scope": scope, "usd": amount, "model": string(model), **told}
     made |= {"by_model": models or None, "rounded": rounded or None}
+    made["premium_requests"] = None if premium is None else float(premium)
     return {name: value for name, value in made.items() if value is not None}
 
 

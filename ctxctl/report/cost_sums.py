@@ -15,7 +15,7 @@ from ctxctl.model.terms import FIGURES, Stated
 from ctxctl.report.bill_notes import doubted_lines, misses_object, misses_text
 from ctxctl.report.jsonout import exact, money_object, tokens_object, total_object
 from ctxctl.text import visible
-from ctxctl.wording import cost_text, dollars, plural, share, signed_share
+from ctxctl.wording import cost_text, dollars, noun, plural, share, signed_share
 
 
 def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
@@ -199,6 +199,8 @@ def total_text(total: Stated) -> str:
         parts.append(f"{total.output_tokens:,} output{of_output}")
     if total.requests:
         parts.append(plural(total.requests, "request"))
+    if total.premium_requests:
+        parts.append(f"{total.premium_requests:g} premium {noun(int(total.premium_requests), 'request')}")
     tokens = ", ".join(parts) + (" (rounded)" if parts and total.rounded else "")
     return "; ".join(filter(None, (tokens, dollars(Decimal(total.usd)) if total.usd is not None else "")))
 
@@ -208,6 +210,8 @@ def scope_text(one: StatedTotal) -> str:
     where = visible(prefix(one.thread))
     if one.total.scope == "turn":
         return f"for turn {where}{one.turn}"
+    if one.total.scope == "request":
+        return f"for request {where}{one.turn}.{one.step} alone"
     return f"in all, as of {where}{one.turn}.{one.step}"
 
 

@@ -105,7 +105,7 @@ def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
 
 
 def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:
-    if total.by_model:
+    if any(one.input_tokens is not None for one in total.by_model):
         prices = [_table_price(step, one, book) for one in total.by_model]
         return None if None in prices else sum((price for price in prices if price is not None), ZERO)
     if total.input_tokens is None:
@@ -114,7 +114,8 @@ def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:
     tokens = Tokens(max(0, total.input_tokens - cached - written), cached, written, total.output_tokens or 0)
     provider = step.usage.provider if step.usage is not None else None
     # The sum of several requests says nothing of a price for large ones.
-    money = priced(tokens, book.rates(total.model or step.model, provider, step.time, 0).rates)
+    model = total.by_model[0].model if len(total.by_model) == 1 else total.model
+    money = priced(tokens, book.rates(model or step.model, provider, step.time, 0).rates)
     return None if money is None else money.total
 
 
