@@ -126,6 +126,16 @@ def stated_total(
     return {name: value for name, value in made.items() if value is not None}
 
 
+def total_of(scope: str, bill: Json | None, **more: Any) -> Json | None:
+    """A total whose counts are those of a record of `usage_record`; `more` as in `stated_total`."""
+    held = bill or {}
+    return stated_total(
+        scope, input_tokens=held.get("input_tokens"), cached=held.get("cached_tokens"),
+        cache_write=held.get("cache_write_tokens"), output_tokens=held.get("output_tokens"),
+        reasoning=held.get("reasoning_tokens"), **more,
+    )  # fmt: skip
+
+
 def stated_record(*totals: Json | None, bill: Json | None = None) -> Json | None:
     """The record of `ctxctl.usage.reported` that states totals, beside the bill of the request where it has
     one; None where there is neither."""

@@ -430,7 +430,7 @@ def _total(data: Json) -> Json | None:
                 reasoning=usage.get("reasoningTokens"),
                 model=model,
                 requests=requests.get("count") if isinstance(requests, dict) else requests,
-            )  # fmt: skip
+            )
         )
     kinds = details.items() if isinstance(details, dict) else ()
     counts = {kind: one.get("tokenCount") for kind, one in kinds if isinstance(one, dict)}
