@@ -43,7 +43,7 @@ AT_LEAST: Final = "≥"
 """Stands before a sum that leaves something out: of no known price or size."""
 AT_MOST: Final = "≤"
 STATED: Final = "†"
-"""Stands behind what the runtime states of requests that have no bill of their own."""
+"""Stands behind what the runtime states of requests that have no bill of their own, or no known price."""
 
 # Names ------------------------------------------------------------------------------------------------------
 
@@ -248,9 +248,10 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
     return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
 
 
-def stated_text(usd: Decimal, *, priced: bool) -> str:
-    """What the runtime states of requests that nobody billed; `priced`: a part is the price of its tokens."""
-    return f"{APPROXIMATE if priced else ''}{dollars(usd)}{STATED}"
+def stated_text(usd: Decimal, *, priced: bool, least: bool = False) -> str:
+    """What the runtime states of requests without a known price or size; `priced`: a part is the price of the
+    tokens that it states."""
+    return f"{cost_text(usd, counted=priced, least=least)}{STATED}"
 
 
 def exact(value: Decimal) -> str:

@@ -228,6 +228,15 @@ class StatedSums(msgspec.Struct, array_like=True):
         known = [usd for usd in found if usd is not None]
         return sum(known, ZERO) if known and len(known) == len(found) else None
 
+    @property
+    def cost(self) -> Decimal | None:
+        """What the totals come to, or else what is stated of single requests; None where neither is."""
+        return self.usd if self.whole is None and self.requests else self.whole
+
+    def is_least(self, steps: int) -> bool:
+        """Whether `cost` leaves out some of so many requests."""
+        return self.whole is None and self.requests < steps
+
     def tokens(self, name: str) -> int | None:
         """The sum of one of the `FIGURES` of all totals, each request once; None where none states it."""
         for is_part in (False, True):
@@ -240,8 +249,10 @@ class StatedSums(msgspec.Struct, array_like=True):
 
     @property
     def is_priced(self) -> bool:
-        """Whether a part of `whole` is the price of stated tokens."""
-        return any(one.total.usd is None for one in self.totals.values() if not one.is_part)
+        """Whether a part of `cost` is the price of stated tokens."""
+        return self.whole is not None and any(
+            one.total.usd is None for one in self.totals.values() if not one.is_part
+        )
 
 
 def _fell(before: Stated, now: Stated) -> bool:
@@ -319,8 +330,8 @@ class CostSums:
 
     @property
     def stated_cost(self) -> Decimal | None:
-        """What the runtime states of all requests together, where none of them has a bill of its own."""
-        return self.stated.whole if self.cost is None and self.unreported == self.steps else None
+        """What the runtime states of the requests, where none of them has a known price and size."""
+        return self.stated.cost if self.cost is None else None
 
     @property
     def at_least(self) -> bool:

@@ -49,8 +49,8 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def stated_cost(self) -> Decimal | None:
-        """What the runtime states of all requests together, where none of them has a bill of its own."""
-        return self.stated.whole if self.cost is None and self.unbilled == self.steps else None
+        """What the runtime states of the requests, where none of them has a known price and size."""
+        return self.stated.cost if self.cost is None else None
 
 
 class ListedSession(msgspec.Struct, frozen=True):

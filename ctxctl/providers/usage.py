@@ -127,12 +127,12 @@ def stated_total(
 
 
 def total_of(scope: str, bill: Json | None, **more: Any) -> Json | None:
-    """A total whose counts are those of a record of `usage_record`; `more` as in `stated_total`."""
+    """A total whose figures are those of a record of `usage_record`; `more` as in `stated_total`."""
     held = bill or {}
     return stated_total(
-        scope, input_tokens=held.get("input_tokens"), cached=held.get("cached_tokens"),
-        cache_write=held.get("cache_write_tokens"), output_tokens=held.get("output_tokens"),
-        reasoning=held.get("reasoning_tokens"), **more,
+        scope, usd=more.pop("usd", held.get("stated_usd")), input_tokens=held.get("input_tokens"),
+        cached=held.get("cached_tokens"), cache_write=held.get("cache_write_tokens"),
+        output_tokens=held.get("output_tokens"), reasoning=held.get("reasoning_tokens"), **more,
     )  # fmt: skip
 
 

@@ -38,9 +38,10 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """What all requests cost, with the same signs; where nobody billed one, what the runtime states."""
+    """What all requests cost, with the same signs; where no price is known, what the runtime states."""
     if costs.stated_cost is not None:
-        return stated_text(costs.stated_cost, priced=costs.stated.is_priced)
+        stated = costs.stated
+        return stated_text(costs.stated_cost, priced=stated.is_priced, least=stated.is_least(costs.steps))
     return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
 
 

@@ -252,7 +252,7 @@ def stated_object(stated: StatedSums) -> dict[str, Any] | None:
         "table_usd": exact(stated.table) if stated.requests > stated.unpriced else None,
         "unpriced_requests": stated.unpriced,
         "total_usd": exact(whole),
-        "total_is_priced": whole is not None and stated.is_priced,
+        "total_is_priced": stated.is_priced,
         **{name: stated.tokens(name) for name in FIGURES if name != "requests"},
         "totals": [_total_object(one) for one in stated.totals.values()],
     }

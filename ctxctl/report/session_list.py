@@ -48,7 +48,10 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
     more = AT_LEAST if session.outdated else ""
     about = AT_LEAST if facts.unsized else APPROXIMATE if facts.unbilled else more
     if facts.stated_cost is not None:
-        cost = stated_text(facts.stated_cost, priced=facts.stated.is_priced)
+        stated = facts.stated
+        cost = stated_text(
+            facts.stated_cost, priced=stated.is_priced, least=session.outdated or stated.is_least(facts.steps)
+        )
     else:
         cost = cost_text(facts.cost, counted=facts.counted, least=facts.at_least or session.outdated)
     prompt = (

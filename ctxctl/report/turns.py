@@ -261,9 +261,13 @@ class TurnsReport:
         costs = self._sums.costs
         if costs.stated_cost is not None and self._left_out is None:
             said = sum_text(costs).removesuffix(STATED)
-            if not costs.stated.is_priced:
-                return f"{said} stated by the runtime (no request's own bill is in the file)"
-            return f"{said} for the tokens that the runtime states, by the table's prices"
+            if costs.stated.is_priced:
+                return f"{said} for the tokens that the runtime states, by the table's prices"
+            unpriced = visible(next(iter(costs.unpriced), "no price is known"))
+            unbilled = "no request's own bill is in the file"
+            return (
+                f"{said} stated by the runtime ({unbilled if costs.unreported == costs.steps else unpriced})"
+            )
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
             said = "only tokens are stated" if costs.stated.totals else "not known"
