@@ -48,7 +48,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
             day = None if told is None else told.date().isoformat()
             part = _part(parts, step, day, where.branch(step.time))
             add_cost(part.sums, cost_of(step, book), totals)
-            if step.usage is not None and step.usage.terms.stated_totals:
+            if step.stated:
                 places[step.session, step.thread, step.turn, step.step] = part
         for key, one in totals.totals.items():
             places[one.session, one.thread, one.turn, one.step].sums.stated.totals[key] = one

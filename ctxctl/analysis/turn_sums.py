@@ -87,7 +87,7 @@ class TurnSums:
         if row is None or row.turn != step.turn:
             row = self._open[key] = TurnSum(step.session, step.thread, step.turn)
         paid = paid_for(self.costs.add(step, []))
-        if step.usage is not None and any(one.scope == "turn" for one in step.usage.terms.stated_totals):
+        if any(one.scope == "turn" for one in step.stated):
             totals = reversed(self.costs.stated.totals.values())
             row.stated = next(one for one in totals if one.total.scope == "turn")
         row.steps += 1

@@ -170,7 +170,7 @@ def simulated(note: str = "") -> Claim:
 
 
 def in_totals(note: str = "") -> Claim:
-    """The capture holds it for several requests together (`stated_totals`), not for each."""
+    """The capture holds it for several requests together (`ctxctl.total.stated`), not for each."""
     return Claim(Level.IN_TOTALS, note)
 
 

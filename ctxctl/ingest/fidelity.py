@@ -101,6 +101,7 @@ class Meter:
             vocab.INJECTION_APPLIED: self._injection,
             vocab.COMPACTION_COMPLETED: self._compaction,
             vocab.USAGE_REPORTED: self._usage,
+            vocab.TOTAL_STATED: self._stated,
         }
 
     def entered(self) -> Meter:
@@ -310,10 +311,10 @@ class Meter:
     def _usage(self, _event: Json, data: Json) -> None:
         self._billed_model = self._billed_model or data.get("model") is not None
         told = [fact for fact in IN_USAGE if data.get(fact) is not None]
-        self._in_totals.update(
-            fact for total in data.get("stated_totals", ()) for fact in IN_USAGE if fact in total
-        )
         self._count(Meter._at_one_level, _level(_marks(data)), *told)
+
+    def _stated(self, _event: Json, data: Json) -> None:
+        self._in_totals.update(fact for total in data["totals"] for fact in IN_USAGE if fact in total)
 
 
 def _line(event: Json) -> int:

@@ -198,7 +198,7 @@ class StatedSums(msgspec.Struct, array_like=True):
             bills["turn"] = self.bills[thread] = _Bills(step.turn)
         for one in bills.values():
             one.usd = None if billed is None or one.usd is None else one.usd + billed
-        for total, table in zip(step.usage.terms.stated_totals if step.usage else (), priced, strict=True):
+        for total, table in zip(step.stated, priced, strict=True):
             key = {"turn": f"{thread}/{step.turn}", "request": f"{thread}/request"}.get(total.scope, session)
             before = self.totals.pop(key, None)
             if before is not None and total.scope == "session" and _fell(before.total, total):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.content import Content
-from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.model.terms import PLAIN, Stated, Terms
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
@@ -280,13 +280,10 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     terms: Terms = PLAIN
 
 
-def with_totals(held: Usage | None, told: Usage) -> Usage:
-    """The usage of a step of which another record told before: a bill and stated totals stand together."""
-    totals = (*held.terms.stated_totals, *told.terms.stated_totals) if held is not None else ()
-    if not totals or held is None:
-        return told
-    bill = told if told.input_tokens is not None else held
-    return msgspec.structs.replace(bill, terms=msgspec.structs.replace(bill.terms, stated_totals=totals))
+class Totals(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.total.stated`: what the runtime states of several requests together."""
+
+    totals: tuple[Stated, ...] = ()
 
 
 class Failure(msgspec.Struct, frozen=True, eq=False):
@@ -347,6 +344,7 @@ Record = (
     | Missing
     | Redaction
     | Usage
+    | Totals
     | Failure
     | Answered
     | Dropped

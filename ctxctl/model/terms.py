@@ -69,8 +69,8 @@ class Terms(msgspec.Struct, frozen=True):
     further: tuple[Further, ...] = ()
     stated_usd: str | None = None
     """US dollars that the runtime, a router or a tracing service says that the request cost."""
-    stated_totals: tuple[Stated, ...] = ()
-    """What the runtime states of the requests up to this one together."""
+    stated_total_usd: str | None = None
+    """The same of all requests of a run, as told with its last one."""
 
 
 PLAIN: Final = Terms()
@@ -83,10 +83,6 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
     further = (
         [_iteration(one) for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
     )
-    told = fields.get("stated_totals")
-    if total_usd := dollars(fields.get("stated_total_usd")):  # as earlier traces have it
-        told = [{"usd": total_usd}]
-    totals = [_stated(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
     found = Terms(
         short_word(fields.get("service_tier")),
         short_word(fields.get("speed")),
@@ -95,9 +91,15 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
         _counts(fields.get("units")),
         tuple(further),
         dollars(fields.get("stated_usd")),
-        tuple(totals),
+        dollars(fields.get("stated_total_usd")),
     )
     return PLAIN if found == PLAIN else found
+
+
+def totals_of(fields: Mapping[str, Any]) -> tuple[Stated, ...]:
+    """The totals of a record of a trace; what is no table is left out."""
+    told = fields.get("totals")
+    return tuple(_stated(one) for one in told if isinstance(one, Mapping)) if isinstance(told, list) else ()
 
 
 def _stated(fields: Mapping[str, Any]) -> Stated:

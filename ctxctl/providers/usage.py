@@ -136,11 +136,10 @@ def total_of(scope: str, bill: Json | None, **more: Any) -> Json | None:
     )  # fmt: skip
 
 
-def stated_record(*totals: Json | None, bill: Json | None = None) -> Json | None:
-    """The record of `ctxctl.usage.reported` that states totals, beside the bill of the request where it has
-    one; None where there is neither."""
+def stated_record(*totals: Json | None) -> Json | None:
+    """The record of `ctxctl.total.stated`; None where there is no total."""
     held = [total for total in totals if total is not None]
-    return {**(bill or {}), "stated_totals": held} if held else bill
+    return {"totals": held} if held else None
 
 
 def chat_usage(usage: Any, *, provider: str | None = None, model: str | None = None) -> Json | None:

@@ -134,14 +134,14 @@ def segments(values: Mapping[str, int]) -> dict[str, int]:
 
 def usage(value: UsageView | None) -> dict[str, Any] | None:
     """The bill; `terms` only where it was not served as usual, or something is billed apart, and what the
-    runtime says that it, or requests up to it, cost only where it does."""
+    runtime says that it cost only where it does."""
     if value is None:
         return None
     fields = dict(zip(_USAGE, _USED(value), strict=True))
     terms = {name: held for name, held in msgspec.structs.asdict(value.terms).items() if held}
-    stated: dict[str, Any] = {"stated_usd": terms.pop("stated_usd")} if "stated_usd" in terms else {}
-    if totals := terms.pop("stated_totals", ()):
-        stated["stated_totals"] = [total_object(one) for one in totals]
+    stated: dict[str, Any] = {
+        name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
+    }
     reasoned = value.reported_reasoning
     return {
         **fields,
@@ -191,6 +191,7 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "compactions": value.annotations.compactions,
         "redactions": value.annotations.redactions,
         "envelopes": value.annotations.envelopes,
+        **({"stated": [total_object(one) for one in value.stated]} if value.stated else {}),
     }
 
 

@@ -79,13 +79,17 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
         yield "policy", fitted
     if step.usage is not None:
         yield "usage", usage_text(step)
+    for one in step.stated:
+        yield "stated", f"{total_text(one)} by the runtime's own account, for the whole {one.scope}"
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
     if (retried := retried_text(step)) is not None:
         yield "retried", retried
     broken = broken_name(step, names)
     yield "cache", cache_text(step.cache, broken) if step.target == MODEL else _NO_CACHE
-    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
+    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (
+        step.usage is None and not step.stated
+    )
     if missing:
         yield "missing", ", ".join(missing)
     if step.flags:
@@ -214,8 +218,7 @@ def usage_text(step: Step) -> str:
         parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
-    stated = [f"{total_text(one)} stated for the whole {one.scope}" for one in usage.terms.stated_totals]
-    said = ", ".join(parts) or ("no bill of its own" if stated else "no input billed")
+    said = ", ".join(parts) or "no input billed"
     found = step.stages["evidence"].facts if "evidence" in step.stages else {}
     expected, error = found.get("expected_input"), found.get("expected_error")
     if isinstance(expected, int) and usage.reported_input:
@@ -224,7 +227,7 @@ def usage_text(step: Step) -> str:
         said += (
             f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.reported_input)})"
         )
-    return "; ".join([said, *stated, *(doubt_text(doubt) for doubt in usage.doubts)])
+    return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
 
 
 _NO_CACHE: Final = "not applicable: prompt caches are of a model's requests"

@@ -270,8 +270,8 @@ class TurnsReport:
             )
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
-            said = "only tokens are stated" if costs.stated.totals else "not known"
-            return said + (f": {visible(why)}" if why else "")
+            known = "only tokens are stated" if costs.stated.totals else "not known"
+            return known + (f": {visible(why)}" if why else "")
         if not costs.is_sized:
             if not costs.unsized_tokens:
                 return "not known: no request was billed, and no content is recorded"
@@ -286,8 +286,8 @@ class TurnsReport:
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
         if doubted := costs.doubted.requests:
             text += f", {number(doubted)} with a part that cannot be true"
-        if unpriced := sum(costs.unpriced.values()):
-            text += f", {number(unpriced)} without a known price"
+        if without := sum(costs.unpriced.values()):
+            text += f", {number(without)} without a known price"
         if costs.unsized:
             text += f", {number(costs.unsized)} of unknown size"
         tokens = costs.sent_tokens if self._left_out is None else costs.billed_tokens

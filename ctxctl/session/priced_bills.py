@@ -99,9 +99,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
 def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
     """What the prices of the table make of the tokens of each total that is stated with a step; None where
     a model or a price is not known."""
-    if step.usage is None or not step.usage.terms.stated_totals:
-        return ()
-    return tuple(_table_price(step, total, book) for total in step.usage.terms.stated_totals)
+    return tuple(_table_price(step, total, book) for total in step.stated)
 
 
 def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:

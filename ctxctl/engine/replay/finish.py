@@ -26,6 +26,7 @@ from ctxctl.model import vocab
 from ctxctl.model.annotations import Annotations
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
+from ctxctl.model.terms import Stated
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -209,6 +210,7 @@ def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
 def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     """Close a thread's sealed step."""
     sealed, usage, mode = thread.sealed, thread.usage, thread.mode
+    total = usage.terms.stated_total_usd if usage is not None else None
     assert sealed is not None
     assert mode is not None
     model, billed, size = settle_step(thread, rules)
@@ -256,6 +258,7 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
         first_byte=ids.first_byte,
         annotations=annotations,
         scores=sealed.reading.scores(),
+        stated=thread.stated if total is None else (*thread.stated, Stated(usd=total)),
     )
 
 

@@ -34,8 +34,8 @@ from ctxctl.model.records import (
     Redaction,
     Selection,
     Surface,
+    Totals,
     Usage,
-    with_totals,
 )
 from ctxctl.model.results import Placement, Step, Turn
 
@@ -386,6 +386,8 @@ class Engine:
                 self._injection(thread, record)
             else:
                 self._elsewhere(thread, record)
+        elif isinstance(record, Totals):
+            thread.stated += record.totals
         elif isinstance(record, Usage):
             thread.asked = thread.asked or event.time
             self._usage(thread, record)
@@ -472,7 +474,7 @@ class Engine:
 
     def _usage(self, thread: ThreadState, record: Usage) -> None:
         if thread.ids is not None:
-            thread.usage = with_totals(thread.usage, record)
+            thread.usage = record
             # What is billed was answered; an answer that was cut is billed before it is told to have failed.
             thread.answered()
 
@@ -571,6 +573,6 @@ _UNMARKED = (
     "from step {turn}.{step} on none of them is told to be stale"
 )
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
-_OF_THEIR_STEP = frozenset({Usage, Injection, Failure, Answered})
+_OF_THEIR_STEP = frozenset({Usage, Totals, Injection, Failure, Answered})
 """Records that say something of their own step only, and nothing of a later frame."""
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

@@ -22,7 +22,7 @@ from ctxctl.ingest.lines import lines as lines_of
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run, most_work
 from ctxctl.model.billed import dollars
-from ctxctl.providers.usage import stated_record, stated_total, usage_record
+from ctxctl.providers.usage import stated_total, usage_record
 from ctxctl.trace.source import Source
 
 _MARK: Final = re.compile(r"(TO LLM|LLM RESPONSE) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s*\Z")
@@ -287,9 +287,8 @@ class History:
             "turn", usd=str(self._usd) if self._usd else None, rounded=self._is_rounded,
             excludes_cache=cached > sent, **spent,
         ) if self._is_rounded or self._usd else None  # fmt: skip
-        self._window.usage(
-            stated_record(turn, stated_total("session", usd=self._session_usd)), line=self._run.line.number
-        )
+        session = stated_total("session", usd=self._session_usd)
+        self._window.stated(turn, session, line=self._run.line.number)
 
     def _add(self, path: str) -> None:
         """Add a file, which every request carries from now on; its text is not recorded."""

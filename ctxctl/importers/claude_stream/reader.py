@@ -16,7 +16,7 @@ from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import text_of_head
 from ctxctl.model import vocab
-from ctxctl.providers.usage import stated_record, stated_total
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-stream-json"
@@ -248,12 +248,12 @@ class Stream:
         }
         turn = _total("turn", usage, _USAGE)
         if session in self._ended:
-            record = stated_record(turn, stated_total("session", usd=usd, by_model=by_model.values()))
+            totals = [turn, stated_total("session", usd=usd, by_model=by_model.values())]
         elif any(by_model.values()):
-            record = stated_record(stated_total("turn", usd=usd, by_model=by_model.values()))
+            totals = [stated_total("turn", usd=usd, by_model=by_model.values())]
         else:
-            record = stated_record(_total("turn", usage, _USAGE, usd=usd))
-        if record is None:
+            totals = [_total("turn", usage, _USAGE, usd=usd)]
+        if not any(totals):
             return
         self._ended.add(session)
         if self._turn is None or self._turn_is_new:  # the answers were not logged
@@ -263,7 +263,7 @@ class Stream:
             conversation.request(line=self._run.line.number, model=next(iter(alike), None), derived=True)
             if text := string(value.get("result")):
                 conversation.append(Part("assistant_message", text, "assistant", line=self._run.line.number))
-        self._thread_of({}).conversation.usage(record, line=self._run.line.number)
+        self._thread_of({}).conversation.stated(*totals, line=self._run.line.number)
 
     def _thread_of(self, value: Json) -> StreamThread:
         """The main thread, or the thread of the sub-agent that a call began."""

@@ -22,11 +22,17 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.providers.usage import stated_record, stated_total
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-cli"
 _MAX_ID: Final = 80
+_TOTALS: Final = "copilot.session.shutdown"
+"""The event type that keeps a session's own totals as they were logged."""
+_TOTAL_FIELDS: Final = (
+    "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
+    "toolDefinitionsTokens", "currentModel",
+)  # fmt: skip
 _SHORT_ERRORS: Final = (1, 0, 100)
 """Versions since log a short message of a call that failed and send another; of older ones that is not known.
 Found in runs of 1.0.102 beside what they sent."""
@@ -291,6 +297,7 @@ class Session(Run):
         lane.cut(cut, "branched")
 
     def _shutdown(self, data: Json, _record: Json) -> None:
+        self.emit(_TOTALS, {name: data[name] for name in _TOTAL_FIELDS if name in data})
         metrics = data.get("modelMetrics")
         asked = [lane for lane in self._lanes.values() if lane.conversation.steps]
         if (
@@ -311,7 +318,7 @@ class Session(Run):
 
         if asked:
             lane = self._lanes[None] if self._lanes.get(None) in asked else asked[0]
-            lane.conversation.usage(stated_record(_total(data)), line=self.line.number)
+            lane.conversation.stated(_total(data), line=self.line.number)
 
     # -- messages -------------------------------------------------------------------------------------------
 

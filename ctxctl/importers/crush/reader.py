@@ -18,7 +18,7 @@ from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, call_title, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
-from ctxctl.providers.usage import stated_record, stated_total
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 _GOES_ON: Final = "The previous session was interrupted because it got too long"
@@ -131,14 +131,10 @@ class Session:
 
         `whole`: whether it is no sub-agent's, whose cost stands in that of the session which called it.
         """
-        if not self._window.steps:
-            return
         sent, wrote = row.get("prompt_tokens"), row.get("completion_tokens")
-        self._window.usage(
-            stated_record(
-                stated_total("session", usd=row.get("cost")) if whole else None,
-                stated_total("request", input_tokens=sent, output_tokens=wrote),
-            )
+        self._window.stated(
+            stated_total("session", usd=row.get("cost")) if whole else None,
+            stated_total("request", input_tokens=sent, output_tokens=wrote),
         )
 
     def _asked(self, native: str, parts: list[Json]) -> None:

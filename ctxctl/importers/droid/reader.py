@@ -19,7 +19,7 @@ from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
-from ctxctl.providers.usage import stated_record, total_of, usage_record
+from ctxctl.providers.usage import total_of, usage_record
 from ctxctl.trace.source import Source, open_source
 
 _DIALECT = Anthropic()
@@ -125,7 +125,7 @@ class Droid:
         if window.steps == 1 and not self._compacted:
             window.usage(whole)
             return
-        window.usage(stated_record(total_of("session", whole)))
+        window.stated(total_of("session", whole))
         message = (
             "the bill in the settings beside the session is the sum of its requests: given to none of them"
         )

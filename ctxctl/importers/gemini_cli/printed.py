@@ -8,7 +8,7 @@ from ctxctl.importers.gemini_cli.parts import PartCutter
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.parts import Part, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import stated_record, stated_total
+from ctxctl.providers.usage import stated_total
 
 
 class PrintedStream:
@@ -59,7 +59,7 @@ class PrintedStream:
         window = self._run.thread()
         if total is not None and not window.steps:  # what was answered is not printed
             window.request(line=self._run.line.number, model=self._model, derived=True)
-        window.usage(stated_record(total), line=self._run.line.number)
+        window.stated(total, line=self._run.line.number)
 
     def _message(self, record: Json) -> None:
         content = record.get("content")

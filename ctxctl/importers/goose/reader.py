@@ -15,7 +15,7 @@ from ctxctl.ingest.lines import WHOLE_FILE, Report
 from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import layout_of_head
-from ctxctl.providers.usage import stated_record, stated_total
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 _FOR_PEOPLE: Final = ("actionRequired", "systemNotification", "toolConfirmationRequest")
@@ -54,17 +54,15 @@ class Session:
 
     def totals(self, head: Json) -> None:
         """Take what the session's description counts: all requests, and the last one."""
-        if self._window.steps:
-            last = head.get("input_tokens"), head.get("output_tokens")
-            record = stated_record(
-                stated_total(
-                    "session", usd=head.get("accumulated_cost"),
-                    input_tokens=head.get("accumulated_input_tokens"),
-                    output_tokens=head.get("accumulated_output_tokens"),
-                ),
-                stated_total("request", input_tokens=last[0], output_tokens=last[1]),
-            )  # fmt: skip
-            self._window.usage(record, line=self._run.line.number)
+        sent, wrote = head.get("input_tokens"), head.get("output_tokens")
+        self._window.stated(
+            stated_total(
+                "session", usd=head.get("accumulated_cost"),
+                input_tokens=head.get("accumulated_input_tokens"),
+                output_tokens=head.get("accumulated_output_tokens"),
+            ),
+            stated_total("request", input_tokens=sent, output_tokens=wrote), line=self._run.line.number,
+        )  # fmt: skip
 
     def message(self, message: Json, position: int) -> None:
         """Take one message."""

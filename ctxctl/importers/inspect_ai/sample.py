@@ -16,7 +16,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parents import Kinship, Lineage, circle, second
 from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.model.known_text import KnownText
-from ctxctl.providers.usage import stated_record, stated_total, total_of, usage_record
+from ctxctl.providers.usage import stated_total, total_of, usage_record
 
 if TYPE_CHECKING:
     from ctxctl.ingest.run import Run
@@ -66,9 +66,7 @@ class Sample:
         """Take what the sample says of all of its requests."""
         used = mapping(self._sample.get("model_usage"))
         by_model = [total_of("session", bill(usage, name), model=name) for name, usage in used.items()]
-        thread = self._run.thread()
-        if thread.steps:
-            thread.usage(stated_record(stated_total("session", by_model=by_model)))
+        self._run.thread().stated(stated_total("session", by_model=by_model))
 
     # -- model events -------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ctxctl.ingest.chat import Chat, blob, texts, thoughts, tools
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, call_title, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import chat_usage, stated_record, stated_total, total_of
+from ctxctl.providers.usage import chat_usage, stated_total, total_of
 
 _NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 """A number as it is written, which is the id of an event of versions 0.x."""
@@ -182,8 +182,7 @@ class Stream:
                     model=self.model if named in (None, "default") else named,
                 )
             )  # fmt: skip
-        if self.run.thread().steps:
-            self.run.thread().usage(stated_record(stated_total("session", by_model=by_model)))
+        self.run.thread().stated(stated_total("session", by_model=by_model))
 
     def condense(self, forgotten: Forgotten, summary: str | None, offset: Any, event_id: str) -> None:
         """Take events out of the agent's view and put a summary in their place."""

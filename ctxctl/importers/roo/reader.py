@@ -20,7 +20,7 @@ from ctxctl.ingest.folder import Folder
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, count, parsed, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import stated_record, stated_total, usage_record
+from ctxctl.providers.usage import stated_total, usage_record
 from ctxctl.trace.source import Source
 
 _NAME = "roo"
@@ -109,15 +109,13 @@ def _files(run: Run, metadata: Json) -> None:
 
 def _totals(run: Run, item: Json, asks: Sequence[ChatRequest]) -> None:
     """Take what the list of tasks says of all requests of one."""
-    thread = run.thread()
     total = stated_total(
         "session", usd=item.get("totalCost"), input_tokens=item.get("tokensIn"),
         cached=item.get("cacheReads"), cache_write=item.get("cacheWrites"),
         output_tokens=item.get("tokensOut"),
         excludes_cache=all(ask.fields.get("apiProtocol") != "openai" for ask in asks),
     )  # fmt: skip
-    if thread.steps:
-        thread.usage(stated_record(total))
+    run.thread().stated(total)
 
 
 # -- the history, with the chat beside it if there is one ----------------------------------------------

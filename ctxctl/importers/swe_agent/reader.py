@@ -11,7 +11,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
 from ctxctl.ingest.parts import Part, first_line, mapping, objects_of, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import stated_record, stated_total
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 _TURN: Final = "run"
@@ -49,8 +49,7 @@ class Trajectory(Run):
             sent = _sent_lists(steps, messages) if number == 0 else {}
             for _ in _requests(thread, messages, sent, _model(run)):
                 yield from self.drain()
-        if self.thread().steps:
-            self.thread().usage(_total(run.get("info")))
+        self.thread().stated(_total(run.get("info")))
 
 
 def _requests(
@@ -172,11 +171,9 @@ def _history_of(steps: list[Json]) -> list[Json]:
 def _total(info: Any) -> Json | None:
     """What a run says of all of its requests."""
     stats = mapping(mapping(info).get("model_stats"))
-    return stated_record(
-        stated_total(
-            "session", usd=stats.get("instance_cost"), input_tokens=stats.get("tokens_sent"),
-            output_tokens=stats.get("tokens_received"), requests=stats.get("api_calls"),
-        )
+    return stated_total(
+        "session", usd=stats.get("instance_cost"), input_tokens=stats.get("tokens_sent"),
+        output_tokens=stats.get("tokens_received"), requests=stats.get("api_calls"),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ctxctl.ingest.chat import Chat
 from ctxctl.ingest.document import document
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import chat_usage, stated_record, stated_total
+from ctxctl.providers.usage import chat_usage, stated_total
 from ctxctl.trace.source import Source
 
 _OUTPUT: Final = "API output: "
@@ -70,8 +70,7 @@ class _Task:
                     self._read(one, at)
                     yield from self._run.drain()
                 at += 1
-        if self._thread.steps:
-            self._thread.usage(stated_record(stated_total("session", usd=self._usd)))
+        self._thread.stated(stated_total("session", usd=self._usd))
         yield from self._run.end_session()
 
     def _read(self, message: Json, at: int) -> None:
