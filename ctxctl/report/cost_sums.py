@@ -254,7 +254,7 @@ def stated_object(stated: StatedSums) -> dict[str, Any] | None:
         "total_usd": exact(whole),
         "total_is_priced": stated.is_priced,
         **{name: stated.tokens(name) for name in FIGURES if name != "requests"},
-        "totals": [_total_object(one) for one in stated.totals.values()],
+        "runs": [_total_object(one) for one in stated.totals.values()],
     }
 
 

@@ -152,10 +152,8 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
 
 
 def total_object(total: Stated) -> dict[str, Any]:
-    """What is stated of several requests; null for what is not, and `by_model` where it is told by model."""
-    parts = {"by_model": [total_object(one) for one in total.by_model]} if total.by_model else {}
-    fields = {name: value for name, value in msgspec.structs.asdict(total).items() if name != "by_model"}
-    return {**fields, **parts}
+    """What is stated of several requests together; null for what is not."""
+    return {**msgspec.structs.asdict(total), "by_model": [total_object(one) for one in total.by_model]}
 
 
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
