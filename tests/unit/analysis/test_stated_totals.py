@@ -197,9 +197,8 @@ def test_a_total_stands_beside_the_bills_of_its_requests(
 
 def test_an_end_without_figures_states_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "result.json"
-    path.write_text(
-        json.dumps({name: RESULT[name] for name in ("type", "subtype", "session_id", "num_turns")})
-    )
+    kept = {name: RESULT[name] for name in ("type", "subtype", "session_id", "num_turns")}
+    path.write_text(json.dumps(kept))
     run(["cost", str(path), "--json"])
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["stated"], one["steps"]) for one in told if one["type"] == "cost"] == [(None, 0)]
