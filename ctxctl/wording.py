@@ -42,6 +42,8 @@ APPROXIMATE: Final = "≈"
 AT_LEAST: Final = "≥"
 """Stands before a sum that leaves something out: of no known price or size."""
 AT_MOST: Final = "≤"
+STATED: Final = "†"
+"""Stands behind what the runtime states of requests that have no bill of their own, or no known price."""
 
 # Names ------------------------------------------------------------------------------------------------------
 
@@ -247,6 +249,12 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
     if least and 0 < cost < _CENTIMILLE:  # "at least under" says nothing: its first digit does
         return f"{AT_LEAST}${cost.quantize(Decimal(1).scaleb(cost.adjusted()), ROUND_DOWN):f}"
     return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
+
+
+def stated_text(usd: Decimal, *, priced: bool, least: bool = False) -> str:
+    """What the runtime states of requests without a known price or size; `priced`: a part is the price of the
+    tokens that it states."""
+    return f"{cost_text(usd, counted=priced, least=least)}{STATED}"
 
 
 def exact(value: Decimal) -> str:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.analysis.spending import NamedFrame
 from ctxctl.analysis.spent import Spent, SpentOn
-from ctxctl.model.cost_sums import CostSums, PartialOutputs, Run, StatedSums, count_all
+from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.sizes import only_recorded
 from ctxctl.session.facade import Inspector, Progress
-from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, write_rate
+from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, totals_by_table, write_rate
 from ctxctl.session.walked import walked
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
@@ -68,6 +68,8 @@ class StepCost(NamedTuple):
     something, all sums are lower bounds."""
     passes: Sequence[tuple[Tokens, Rates]] = ()
     """`Bill.passes`."""
+    totals: tuple[Decimal | None, ...] = ()
+    """What the table's prices make of each total that is stated with the request."""
 
     @property
     def is_sized(self) -> bool:
@@ -122,11 +124,15 @@ class Costs(CostSums):
         return self._spent.found(self._uncounted)
 
 
-def add_cost(sums: CostSums, cost: StepCost) -> None:
-    """Take in what one request cost."""
+def add_cost(sums: CostSums, cost: StepCost, totals: StatedSums | None = None) -> None:
+    """Take in what one request cost; `totals`: who takes the totals that are stated with it, by default the
+    sums."""
     step = cost.step
     _add_partial(sums.partial_outputs, cost)
     _add_stated(sums.stated, cost)
+    (sums.stated if totals is None else totals).take(
+        step, None if cost.billed is None else cost.billed.total, cost.totals
+    )
     sums.steps += 1
     sums.counted_tokens = sums.counted_tokens.plus(cost.counted_tokens)
     if cost.billed_tokens is None:
@@ -186,9 +192,7 @@ def is_partial(step: Step) -> bool:
 
 def _add_stated(sums: StatedSums, cost: StepCost) -> None:
     step = cost.step
-    stated, total = stated_of(step), step.usage.terms.stated_total_usd if step.usage else None
-    if total is not None:
-        sums.runs.append(Run(step.session, step.thread, step.turn, step.step, Decimal(total)))
+    stated = stated_of(step)
     if stated is None:
         return
     sums.requests += 1
@@ -224,6 +228,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         bill.units,
         bill.not_priced,
         bill.passes,
+        totals_by_table(step, book),
     )
 
 

@@ -409,10 +409,21 @@ class Conversation:
         self._out.append(self._make.event(vocab.INJECTION_APPLIED, record, self._place, line))
 
     def usage(self, record: Json | None, *, line: int = 0, place: Place | None = None) -> None:
-        """Report what the provider billed for the last request, or for that of `place`."""
+        """Report what the provider billed for the last request, or for that of `place`.
+
+        A record of `totals` is what is stated of several requests together, as of that one.
+        """
         if record is not None:
             self._billed = record.get("input_tokens", self._billed)
-            self._emit(vocab.USAGE_REPORTED, record, place or self._place, line)
+            kind = vocab.TOTAL_STATED if "totals" in record else vocab.USAGE_REPORTED
+            self._emit(kind, record, place or self._place, line)
+
+    def stated(self, *totals: Json | None, line: int = 0) -> None:
+        """Report what the runtime states of several requests together (`providers.usage.stated_total`), as
+        of the last one; None is nothing, and so is what is stated where there was no request."""
+        held = [total for total in totals if total is not None]
+        if held and self.steps:
+            self.usage({"totals": held}, line=line)
 
     def finish(self) -> None:
         """End the thread: announce what no request has carried yet (the last answer)."""

@@ -82,6 +82,7 @@ class Meter:
         self._counts: dict[str, dict[str, int]] = {}
         self._billed_model = False
         """Whether a bill names its model: then the model was taken, even if no request has it."""
+        self._in_totals: set[str] = set()
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
         """By event type, how many assemblies or surfaces name their turn, and have a time."""
@@ -99,6 +100,7 @@ class Meter:
             vocab.INJECTION_APPLIED: self._injection,
             vocab.COMPACTION_COMPLETED: self._compaction,
             vocab.USAGE_REPORTED: self._usage,
+            vocab.TOTAL_STATED: self._stated,
         }
 
     def entered(self) -> Meter:
@@ -136,9 +138,9 @@ class Meter:
                 for fact, level in self._place(turned, timed):
                     self._add(fact, level, times)
         for fact in IN_USAGE:
-            told = sum(self._counts.get(fact, {}).values())
-            if self.requests > told:
-                self._add(fact, Level.NOT_RECORDED, self.requests - told)
+            lacking = self.requests - sum(self._counts.get(fact, {}).values())
+            if lacking > 0:
+                self._add(fact, Level.IN_TOTALS if fact in self._in_totals else Level.NOT_RECORDED, lacking)
         for fact in not_understood:
             levels = self._counts.setdefault(fact, {})
             lacking = levels.pop(Level.NOT_RECORDED.value, 0)
@@ -160,7 +162,7 @@ class Meter:
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
         # What was announced anywhere was taken, even if no request has it.
         told |= {fact for known in self._standing.values() for fact in known}
-        told |= {"model"} if self._billed_model else set()
+        told |= self._in_totals | ({"model"} if self._billed_model else set())
         if self.requests:
             return tuple(fact for fact in SOUGHT if fact not in told)
         claimed = {
@@ -292,8 +294,7 @@ class Meter:
             found[place] = found.get(place, 0) + 1
 
     def _place(self, turned: bool, timed: bool, *, derived: bool = False) -> _Facts:
-        known = Level.DERIVED if derived else Level.NATIVE
-        yield "turns", known if turned else Level.NOT_RECORDED
+        yield "turns", (Level.DERIVED if derived else Level.NATIVE) if turned else Level.NOT_RECORDED
         yield "times", Level.NATIVE if timed else Level.NOT_RECORDED
 
     def _compaction(self, _event: Json, data: Json) -> None:
@@ -305,8 +306,12 @@ class Meter:
 
     def _usage(self, _event: Json, data: Json) -> None:
         self._billed_model = self._billed_model or data.get("model") is not None
-        told = [fact for fact in IN_USAGE if data.get(fact) is not None]
-        self._count(Meter._at_one_level, _level(_marks(data)), *told)
+        self._count(
+            Meter._at_one_level, _level(_marks(data)), *(f for f in IN_USAGE if data.get(f) is not None)
+        )
+
+    def _stated(self, _event: Json, data: Json) -> None:
+        self._in_totals.update(fact for total in data["totals"] for fact in IN_USAGE if fact in total)
 
 
 def _line(event: Json) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.content import Content
-from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.model.terms import PLAIN, Stated, Terms
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
@@ -288,6 +288,12 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     """The client logged the output before the answer's end, so it may be a placeholder."""
 
 
+class Totals(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.total.stated`: what the runtime states of several requests together."""
+
+    totals: tuple[Stated, ...] = ()
+
+
 class Failure(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.step.failed`: there was no answer to the step's request, or not all of it."""
 
@@ -346,6 +352,7 @@ Record = (
     | Missing
     | Redaction
     | Usage
+    | Totals
     | Failure
     | Answered
     | Dropped

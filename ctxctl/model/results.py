@@ -13,7 +13,7 @@ import msgspec
 from ctxctl.model.annotations import Annotations
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
-from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.model.terms import PLAIN, Stated, Terms
 from ctxctl.model.vocab import (
     Basis,
     Layer,
@@ -329,6 +329,8 @@ class Step(msgspec.Struct, frozen=True):
     """By item, what the step's selection scored it; what two frames of two traces are compared by."""
     cut: Cut | None = None
     """What left the window without a record of it; None: the bill shows nothing of the kind."""
+    stated: tuple[Stated, ...] = ()
+    """What the runtime states of several requests together, up to this one: never the bill of one."""
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from ctxctl.model.cost_sums import StatedSums
+
 Live = Literal["", "open", "written"]
 """Whether a session goes on: a program has its file open for writing, or wrote to it within `LIVE_SECONDS`.
 
@@ -42,6 +44,13 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     first: str | None
     last: str | None
     """Times of its first and of its last request."""
+    stated: StatedSums
+    """What the runtime itself says that its requests cost."""
+
+    @property
+    def stated_cost(self) -> Decimal | None:
+        """What the runtime states of the requests, where none of them has a known price and size."""
+        return self.stated.cost if self.cost is None else None
 
 
 class ListedSession(msgspec.Struct, frozen=True):

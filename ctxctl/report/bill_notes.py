@@ -9,7 +9,7 @@ from ctxctl.model.cost_sums import Paid
 from ctxctl.model.missed import miss_reason
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
-from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural
+from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural, stated_text
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
@@ -31,7 +31,10 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """What all requests cost, with the same signs."""
+    """What all requests cost, with the same signs; where no price is known, what the runtime states."""
+    if costs.stated_cost is not None:
+        stated = costs.stated
+        return stated_text(costs.stated_cost, priced=stated.is_priced, least=stated.is_least(costs.steps))
     return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
 
 
@@ -104,5 +107,10 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
 
 
 def turn_cost(row: TurnSum) -> str:
-    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound."""
-    return paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
+    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound; where no
+    request has a known cost, what the runtime states of the turn."""
+    said = paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
+    usd = None if row.stated is None else row.stated.usd
+    if said != NOT_KNOWN or row.stated is None or usd is None:
+        return said
+    return stated_text(usd, priced=row.stated.total.usd is None)

@@ -17,6 +17,7 @@ from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.bill_notes import miss_text, partial_text
 from ctxctl.report.changes import changes_table, counts_line, rows, titles_of
 from ctxctl.report.compaction_words import taken_facts
+from ctxctl.report.cost_sums import total_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
@@ -80,13 +81,17 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
         yield "policy", fitted
     if step.usage is not None:
         yield "usage", usage_text(step)
+    for one in step.stated:
+        yield "stated", f"{total_text(one)} by the runtime's own account, for the whole {one.scope}"
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
     if (retried := retried_text(step)) is not None:
         yield "retried", retried
     broken = broken_name(step, names)
     yield "cache", cache_text(step.cache, broken) if step.target == MODEL else _NO_CACHE
-    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
+    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (
+        step.usage is None and not step.stated
+    )
     if missing:
         yield "missing", ", ".join(missing)
     if step.cut is not None:

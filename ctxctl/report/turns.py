@@ -18,6 +18,7 @@ from ctxctl.model.results import Cut, Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
 from ctxctl.report.bill_notes import sum_text, turn_cost, with_mark
 from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
+from ctxctl.report.cost_sums import scope_text, total_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
     Header,
@@ -50,6 +51,7 @@ from ctxctl.wording import (
     COMPACTION,
     MINUS,
     NOT_KNOWN,
+    STATED,
     WARNING,
     cost_text,
     dollars,
@@ -212,7 +214,7 @@ class TurnsReport:
         last = self._last()
         window = last.window
         if window.used_method == "recorded":
-            parts = [f"{size_text(window)}; what was sent is not known: no bill was read"]
+            parts = [f"{size_text(window)}; what was sent is not known: {self._unbilled()}"]
         else:
             parts = [size_of_limit(window), known_by(window, billed=has_bill(last))]
         parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
@@ -223,6 +225,14 @@ class TurnsReport:
         largest = totals.largest
         if largest is not None and largest is not last and largest.window.used > window.used:
             yield "peak", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
+
+    def _unbilled(self) -> str:
+        """That no bill was read, and the last total that is stated instead."""
+        totals = [*self._sums.costs.stated.totals.values()]
+        if not totals:
+            return "no bill was read"
+        last = next((one for one in reversed(totals) if one.total.input_tokens is not None), totals[-1])
+        return f"only a total is stated ({total_text(last.total)}, {scope_text(last)})"
 
     def _last(self) -> Step:
         """The last step, of the main thread where there is one."""
@@ -254,9 +264,19 @@ class TurnsReport:
 
     def _cost(self) -> str:
         costs = self._sums.costs
+        if costs.stated_cost is not None and self._left_out is None:
+            said = sum_text(costs).removesuffix(STATED)
+            if costs.stated.is_priced:
+                return f"{said} for the tokens that the runtime states, by the table's prices"
+            unpriced = visible(next(iter(costs.unpriced), "no price is known"))
+            unbilled = "no request's own bill is in the file"
+            return (
+                f"{said} stated by the runtime ({unbilled if costs.unreported == costs.steps else unpriced})"
+            )
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
-            return "not known" + (f": {visible(why)}" if why else "")
+            known = "only tokens are stated" if costs.stated.totals else "not known"
+            return known + (f": {visible(why)}" if why else "")
         if not costs.is_sized:
             if not costs.unsized_tokens:
                 return "not known: no request was billed, and no content is recorded"
@@ -272,8 +292,8 @@ class TurnsReport:
         if partial := costs.partial_outputs.requests:
             billed_sum = cost_text(costs.billed.total, counted=False, least=costs.at_least)
             text += f", {billed_sum}; {plural(partial, 'output')} logged before the answer's end as counted"
-        if unpriced := sum(costs.unpriced.values()):
-            text += f", {number(unpriced)} without a known price"
+        if without := sum(costs.unpriced.values()):
+            text += f", {number(without)} without a known price"
         if costs.unsized:
             text += f", {number(costs.unsized)} of unknown size"
         tokens = costs.sent_tokens if self._left_out is None else costs.billed_tokens

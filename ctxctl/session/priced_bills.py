@@ -13,7 +13,7 @@ from ctxctl.model.annotations import Compacted, SummaryRequest
 from ctxctl.model.cost_sums import IN_NO_LOG, NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
-from ctxctl.model.terms import PLAIN, Pass, Terms
+from ctxctl.model.terms import PLAIN, Pass, Stated, Terms
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
@@ -109,6 +109,27 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     )
 
 
+def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
+    """What the prices of the table make of the tokens of each total that is stated with a step; None where
+    a model or a price is not known."""
+    return tuple(_table_price(step, total, book) for total in step.stated)
+
+
+def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:
+    if any(one.input_tokens is not None for one in total.by_model):
+        prices = [_table_price(step, one, book) for one in total.by_model]
+        return None if None in prices else sum((price for price in prices if price is not None), ZERO)
+    if total.input_tokens is None:
+        return None
+    cached, written = total.cached_tokens or 0, total.cache_write_tokens or 0
+    tokens = Tokens(max(0, total.input_tokens - cached - written), cached, written, total.output_tokens or 0)
+    provider = step.usage.provider if step.usage is not None else None
+    # The sum of several requests says nothing of a price for large ones.
+    model = total.by_model[0].model if len(total.by_model) == 1 else total.model
+    money = priced(tokens, book.rates(model or step.model, provider, step.time, 0).rates)
+    return None if money is None else money.total
+
+
 def prices_date(book: RateBook) -> str:
     """The sentence that says by which day's prices a request without a time is billed."""
     whose = "as asked (--as-of)" if book.stated else "the catalogue's date; --as-of DATE names another"
@@ -155,14 +176,13 @@ def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[_Summaries, di
     for one in step.annotations.compactions:
         if (asked := one.request) is None:
             continue
-        in_no_log += not asked.billed
         cost = _summary(step, one, asked, terms, book)
-        sums = (
-            sums._replace(billed=sums.billed + cost)
-            if asked.billed
-            else sums._replace(least=sums.least + cost)
-        )
-    return sums, {IN_NO_LOG: in_no_log} if in_no_log else {}
+        if asked.billed:
+            billed += cost
+        else:
+            least += cost
+            in_no_log += 1
+    return _Summaries(billed, least), {IN_NO_LOG: in_no_log} if in_no_log else {}
 
 
 def _summary(step: Step, one: Compacted, asked: SummaryRequest, terms: Terms, book: RateBook) -> Decimal:

@@ -52,7 +52,7 @@ from ctxctl.model.results import (
     UsageView,
     Window,
 )
-from ctxctl.model.terms import Pass
+from ctxctl.model.terms import Pass, Stated
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -226,6 +226,7 @@ def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
 def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     """Close a thread's sealed step."""
     sealed, usage, mode = thread.sealed, thread.usage, thread.mode
+    total = usage.terms.stated_total_usd if usage is not None else None
     assert sealed is not None
     assert mode is not None
     model, billed, size, by_method, cut = settle_step(thread, rules)
@@ -272,6 +273,7 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
         annotations=annotations,
         scores=sealed.reading.scores(),
         cut=cut,
+        stated=thread.stated if total is None else (*thread.stated, Stated(usd=total)),
     )
 
 

@@ -32,6 +32,7 @@ from ctxctl.engine.sizes.sent import NEW, moved_by
 from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement
+from ctxctl.model.terms import Stated
 from ctxctl.model.vocab import MODEL, Basis, Layer, Mode
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 
@@ -118,6 +119,8 @@ class ThreadState(ThreadData):
         self.facts_shared = True
         """Somebody else may hold the sealed step's facts: to be copied before anything is added to them."""
         self.usage: Usage | None = None
+        self.stated: tuple[Stated, ...] = ()
+        """What the runtime states of the requests up to this one."""
         self.failures: tuple[Failure, ...] = ()
         """Of the open step's request, in order, that no answer followed."""
         self.model: str | None = None
@@ -252,6 +255,7 @@ class ThreadState(ThreadData):
         self.later = None
         self.sealed = None
         self.usage = self.asked = None
+        self.stated = ()
         self.failures = self.retried = ()
 
     def answered(self) -> None:
