@@ -6,6 +6,7 @@ from what Anthropic says of its prompt cache beside the counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ def usage_record(
     cache_write: Any = None,
     cache_write_1h: Any = None,
     reasoning: Any = None,
-    excludes_cache: bool = False,
+    excludes_cache: bool | None = None,
+    total: Any = None,
     provider: str | None = None,
     model: str | None = None,
     native: Json | None = None,
@@ -41,6 +43,8 @@ def usage_record(
         cache_write_1h: Of these, the ones that are kept for an hour.
         reasoning: Of output tokens that were reasoning.
         excludes_cache: True where `input_tokens` leaves cache reads and writes out (Anthropic's convention).
+            None: the total says it, as gateways have it either way.
+        total: Of all tokens; default: the bill's `total_tokens`.
         provider: Whose bill it is.
         model: The model that answered.
         native: The runtime's own usage fields; kept under `metadata.native`.
@@ -57,6 +61,11 @@ def usage_record(
     read, written = count(cached), count(cache_write)
     if excludes_cache:
         billed += (read or 0) + (written or 0)
+    elif excludes_cache is None and (read or written):
+        held = native if bill is None else bill
+        if total is None and isinstance(held, dict):
+            total = _first(held, "total_tokens", "totalTokens")
+        billed += _left_out(billed, count(output_tokens) or 0, read or 0, written or 0, count(total))
     told = {
         "provider": provider,
         "model": model,
@@ -76,30 +85,77 @@ def usage_record(
     return made
 
 
-def chat_usage(usage: Any, *, provider: str | None = None, model: str | None = None) -> Json | None:
-    """The bill of a chat completion or of a response; input includes what came from the cache, as billed.
+def _left_out(billed: int, made: int, read: int, written: int, total: int | None) -> int:
+    """Tokens of the cache that an input leaves out: those that the total has beside input and output.
 
-    litellm adds Anthropic's `cache_read_input_tokens` and `cache_creation_input_tokens`, both of them counted
-    in `prompt_tokens`.
+    Without a total that says it, an input that is less than what the cache held leaves all of that out.
     """
+    more = None if total is None else total - billed - made
+    if more in (read, written, read + written):
+        return more
+    return 0 if billed >= read + written else read + written
+
+
+_READ: Final = (
+    "cached_tokens", "cached", "cache_read", "cache_read_input_tokens", "cache_read_tokens",
+    "prompt_cache_hit_tokens",
+)  # fmt: skip
+"""OpenAI, tau-bench, LangChain, litellm, DeepSeek."""
+_WRITTEN: Final = (
+    "cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens", "cache_creation",
+)  # fmt: skip
+
+
+def chat_usage(
+    usage: Any,
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    native: Json | None = None,
+    response: Any = None,
+) -> Json | None:
+    """The bill of a chat completion or of a response; of the cache, whatever a router adds is read too."""
     if not isinstance(usage, dict):
         return None
     asked = _inner(usage, "prompt_tokens_details") or _inner(usage, "input_tokens_details")
     made = _inner(usage, "completion_tokens_details") or _inner(usage, "output_tokens_details")
+    lifetimes = _inner(usage, "cache_creation") or _inner(asked, "cache_creation_token_details")
+    written, hour = writes_of(lifetimes, _most(_WRITTEN, asked, usage))
     return usage_record(
         input_tokens=_first(usage, "prompt_tokens", "input_tokens"),
         output_tokens=_first(usage, "completion_tokens", "output_tokens"),
-        cached=_first(asked, "cached_tokens", "cached", "cache_read") if asked else _read(usage),
-        cache_write=_first(usage, "cache_creation_input_tokens", "cache_write_tokens"),
+        cached=_most(_READ, asked, usage),
+        cache_write=written,
+        cache_write_1h=hour,
         reasoning=made.get("reasoning_tokens"),
         provider=provider,
         model=model,
+        native=native,
         bill=usage,
+        response=response,
     )
 
 
-def _read(usage: Json) -> Any:
-    return _first(usage, "cache_read_input_tokens", "cache_read_tokens", "cached_tokens")
+def _most(names: Iterable[str], *held: Json) -> int | None:
+    """A count that stands under one name or more; None under none of them."""
+    return max((n for one in held for name in names if (n := count(one.get(name))) is not None), default=None)
+
+
+def writes_of(
+    details: Json, whole: int | None = None, *, apart: bool = False
+) -> tuple[int | None, int | None]:
+    """Tokens written to the cache, and those of them that are kept for an hour, as details tell them.
+
+    Args:
+        details: Counts by name; a name that holds `1h` or `5m` is that of a lifetime.
+        whole: The count beside them, which is that of the same tokens, unless it is less.
+        apart: True where the count beside them is of other tokens.
+    """
+    hour, five = (_most([name for name in details if mark in name], details) for mark in ("1h", "5m"))
+    if hour is None and five is None:
+        return whole, None
+    split, more = (hour or 0) + (five or 0), whole or 0
+    return (more + split if apart or more < split else more), hour or 0
 
 
 def _inner(usage: Json, name: str) -> Json:
