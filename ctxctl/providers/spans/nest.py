@@ -86,8 +86,7 @@ class SpanNest:
         return found if found is not span else None
 
     def around(self, spans: Iterable[Span]) -> set[int]:
-        """The `id`s of all spans around some, up to the agents that these are of: an agent that a call has set
-        off makes calls of its own."""
+        """The `id`s of all spans around some, up to their agents: what an agent asks is no call around it."""
         found: set[int] = set()
         for span in spans:
             above = self._above(span)
