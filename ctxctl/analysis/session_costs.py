@@ -39,7 +39,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     ) as inspector:  # fmt: skip
         where = whereabouts(path, inspector.format)
         parts: dict[_Key, CostPart] = {}
-        held = RequestsHeld(inspector.format, unpacked_keys(more))
+        held = RequestsHeld(inspector.params, unpacked_keys(more))
         for step in inspector.replay():
             if not isinstance(step, Step) or held.is_copy(step):
                 continue
