@@ -106,7 +106,8 @@ def of_details(details: Any, model: str | None, stated: Any = None) -> Json | No
     beside = total - billed - (made or 0)
     """What the total has beside input and output."""
     wrote, hour = writes_of(told, written)
-    if written and (both := writes_of(told, written, apart=True)[0] or 0) + more in (beside, beside - rest):
+    both = writes_of(told, written, apart=True)[0] or 0
+    if written and both != 2 * written and both + more in (beside, beside - rest):
         wrote = both
     held = more + (wrote or 0)
     if (held or rest) and (beside in (held, held + rest) or billed < (read or 0) + (wrote or 0)):
