@@ -58,7 +58,10 @@ def counts(bill: Json | None) -> tuple[int | None, ...] | None:
             (111, 20, 11, None, 9),
         ),
         # No total, and more read than the input is.
-        ({"prompt_tokens": 5, "completion_tokens": 9, "cache_read_input_tokens": 90}, (95, 90, None, None, 9)),
+        (
+            {"prompt_tokens": 5, "completion_tokens": 9, "cache_read_input_tokens": 90},
+            (95, 90, None, None, 9),
+        ),
         # One spelling says nothing, another one does.
         (
             {
