@@ -33,7 +33,7 @@ def usage_record(
     response: Any = None,
     stated: Any = None,
 ) -> Json | None:
-    """The record of `ctxctl.usage.reported`; None where no input count is reported.
+    """The record of `ctxctl.usage.reported`; None without a count of input.  What is no count was not reported.
 
     Args:
         input_tokens: The runtime's count of input tokens.
@@ -52,48 +52,47 @@ def usage_record(
         bill: The usage as the provider wrote it, for what it bills apart (`model.billed`); default: `native`.
         response: The response that it stands in, where tier and calls of tools stand beside it.
         stated: US dollars that the runtime says the request cost, where that stands elsewhere.
-
-    Values that are no counts are taken as not reported.
     """
-    billed = count(input_tokens)
-    if billed is None:
+    if count(input_tokens) is None:
         return None
-    read, written = count(cached), count(cache_write)
-    if excludes_cache:
-        billed += (read or 0) + (written or 0)
-    elif excludes_cache is None and (read or written):
-        held = native if bill is None else bill
-        if total is None and isinstance(held, dict):
-            total = _first(held, "total_tokens", "totalTokens")
-        billed += _left_out(billed, count(output_tokens) or 0, read or 0, written or 0, count(total))
+    usage = native if bill is None else bill
     told = {
         "provider": provider,
         "model": model,
-        "input_tokens": billed,
-        "cached_tokens": read,
-        "cache_write_tokens": written,
-        "cache_write_1h_tokens": count(cache_write_1h) if written is not None else None,
+        "input_tokens": count(input_tokens),
+        "cached_tokens": count(cached),
+        "cache_write_tokens": count(cache_write),
+        "cache_write_1h_tokens": count(cache_write_1h) if count(cache_write) is not None else None,
         "cache_miss_cause": miss_cause,
         "output_tokens": count(output_tokens),
         "reasoning_tokens": count(reasoning),
-        **fields_of(native if bill is None else bill, response),
+        **fields_of(usage, response),
     }
     told["stated_usd"] = dollars(stated) or told.get("stated_usd")
     made: Json = {name: value for name, value in told.items() if value is not None}
+    made["input_tokens"] += _left_out(made, excludes_cache, usage, count(total))
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made
 
 
-def _left_out(billed: int, made: int, read: int, written: int, total: int | None) -> int:
-    """Tokens of the cache that an input leaves out: those that the total has beside input and output.
+def _left_out(bill: Json, excludes_cache: bool | None, usage: Any, total: int | None) -> int:
+    """Tokens of the cache that an input leaves out: where nobody says it, what the total has beside input and
+    output.
 
     Without a total that says it, an input that is less than what the cache held leaves all of that out.
     """
-    more = None if total is None else total - billed - made
-    if more in (read, written, read + written):
-        return more
-    return 0 if billed >= read + written else read + written
+    billed, read, written = (
+        bill.get(name, 0) for name in ("input_tokens", "cached_tokens", "cache_write_tokens")
+    )
+    if excludes_cache is None:
+        if total is None and isinstance(usage, dict):
+            total = count(_first(usage, "total_tokens", "totalTokens"))
+        more = total - billed - bill.get("output_tokens", 0) if total is not None else 0
+        if more and more in (read, written, read + written):
+            return more
+        excludes_cache = bool(billed < read + written)
+    return read + written if excludes_cache else 0
 
 
 _READ: Final = (
