@@ -33,7 +33,7 @@ def usage_record(
     response: Any = None,
     stated: Any = None,
 ) -> Json | None:
-    """The record of `ctxctl.usage.reported`; None without a count of input.  What is no count was not reported.
+    """The record of `ctxctl.usage.reported`; None without a count of input.  No count: not reported.
 
     Args:
         input_tokens: The runtime's count of input tokens.
