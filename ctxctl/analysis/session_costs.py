@@ -40,7 +40,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
         where = whereabouts(path, inspector.format)
         parts: dict[_Key, CostPart] = {}
         totals, places = StatedSums(), {}
-        held = RequestsHeld(inspector.format, unpacked_keys(more))
+        held = RequestsHeld(inspector.params, unpacked_keys(more))
         for step in inspector.replay():
             if not isinstance(step, Step) or held.is_copy(step):
                 continue
