@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import get_args
 
 import platformdirs
 import pytest
 
 from ctxctl import user_folders
-from ctxctl.user_folders import Kind, user_folder
+from ctxctl.user_folders import Kind, make_private, user_folder
 
 VARIABLES = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 VALUES = [None, "", "/x/y", "/x/", "//x", "x", "~/x", "/x/~", " /x", "/x ", "$HOME/x", "/"]
@@ -53,3 +55,17 @@ def test_on_linux_it_need_not_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANDROID_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "platformdirs", None)
     assert str(user_folder("data")).endswith("/ctxctl")
+
+
+def test_every_folder_that_is_made_is_the_users_alone(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        for below in ("cache/ctxctl/fleet/id", "cache/ctxctl/replays", "cache"):
+            make_private(tmp_path / "home" / below)
+    finally:
+        os.umask(before)
+    made = [path for path in (tmp_path / "home").rglob("*") if path.is_dir()]
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
+    assert len(made) == 5
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o755
