@@ -30,6 +30,7 @@ from ctxctl.trace.cache_files import (
     same_file,
 )
 from ctxctl.typed_decoding import from_msgpack
+from ctxctl.user_folders import make_private
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
@@ -144,7 +145,7 @@ class LinesWriter:
         self._held: list[bytes] = []
         self._size = 0
         self._blocks: list[_Block] = []
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         fd, self._made = tempfile.mkstemp(dir=path.parent, prefix=".steps-")
         self._file: BinaryIO | None = os.fdopen(fd, "wb")
 
