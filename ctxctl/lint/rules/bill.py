@@ -72,7 +72,7 @@ class EstimateOffBill(Rule):
         """A step with both figures."""
         usage, facts = look.step.usage, look.step.stages["budget"].facts
         actual = facts.get("actual_tokens")
-        billed = usage.reported_input if usage is not None and usage.provenance == "native" else None
+        billed = usage.sent if usage is not None and usage.provenance == "native" else None
         if actual is not None and billed is not None and billed >= self.tokens:
             ratios = self._threads.get(look.key)
             if ratios is None:
@@ -120,7 +120,7 @@ class UnrecordedCut(Rule):
         usage = look.step.usage
         if usage is not None and usage.provenance != "native":
             return
-        billed = usage.reported_input if usage is not None else None
+        billed = usage.sent if usage is not None else None
         before = self._billed.get(look.key)
         if billed is not None:
             self._billed[look.key] = billed
