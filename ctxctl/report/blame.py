@@ -381,15 +381,15 @@ def _window(found: Blame) -> str:
 def _evidence(found: Blame) -> str:
     """What was billed beside what the blocks hold: separators, overhead, what the provider adds."""
     usage, extra = found.step.usage, found.evidence
-    if usage is None or usage.reported_input is None:
+    if usage is None or usage.sent is None:
         if found.step.window.unrecorded is None:
             return "no bill was read: what was sent besides the blocks is not known"
         return "no bill was read for this step: what was sent besides the blocks is taken from the last bill"
     if extra is None:
-        return f"billed {usage.reported_input:,} tokens for another frame than this one"
+        return f"billed {usage.sent:,} tokens for another frame than this one"
     if extra < 0:
-        return f"billed {usage.reported_input:,} tokens: {-extra:,} fewer than were counted"
-    return f"billed {usage.reported_input:,} tokens: {extra:,} more than the blocks hold"
+        return f"billed {usage.sent:,} tokens: {-extra:,} fewer than were counted"
+    return f"billed {usage.sent:,} tokens: {extra:,} more than the blocks hold"
 
 
 def _sum_share(found: Blame, tokens: int) -> str:

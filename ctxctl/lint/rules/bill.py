@@ -70,7 +70,7 @@ class EstimateOffBill(Rule):
         """A step with both figures."""
         usage, facts = look.step.usage, look.step.stages["budget"].facts
         actual = facts.get("actual_tokens")
-        billed = usage.reported_input if usage is not None and usage.provenance == "native" else None
+        billed = usage.sent if usage is not None and usage.provenance == "native" else None
         if actual is not None and billed is not None and billed >= self.tokens:
             ratios = self._threads.get(look.key)
             if ratios is None:
@@ -122,10 +122,8 @@ class UnrecordedCut(Rule):
         # Of a request that is hardly recorded, the fall of its bill says little.
         left = max(cut.unsent, fell if told or cut.is_unread_compaction else 0)
         if left >= self.tokens:
-            message = unrecorded_cut(cut, look.around.inspector.capture_lines(cut.lines)).removeprefix(
-                "cut without a record: "
-            )
-            yield Hit("", message, look.place(), None, left)
+            lines = look.around.inspector.capture_lines(cut.lines)
+            yield Hit("", unrecorded_cut(cut, lines), look.place(), None, left)
 
 
 class PartialOutput(Rule):

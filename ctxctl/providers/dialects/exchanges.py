@@ -344,6 +344,8 @@ class Exchanges:
         """Leave of the conversation the last of an answer's summaries, which the rest of it was made from."""
         if not parts:
             return
+        if not exchange.apart:
+            self._threads.answered(thread, parts)
         thread.conversation.sum_up(parts, at=sum(thread.rows[: thread.start]), line=exchange.line)
         thread.summaries.update(part.mark for part in parts if part.kind == "thread_summary")
         thread.prints, thread.read = thread.prints[: thread.start], thread.read[: thread.start]

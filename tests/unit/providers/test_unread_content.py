@@ -103,6 +103,7 @@ TURNS = [
 
 COMPACT = {"type": "compact_20260112"}
 FIRST = {"type": "compaction", "content": "The first summary."}
+LONG = {"type": "compaction", "content": "A summary of all that was said about the sea."}
 SECOND = {"type": "compaction", "content": "The second summary."}
 PASSES = [
     {"type": "compaction", "input_tokens": 900, "output_tokens": 40},
@@ -272,6 +273,16 @@ CASES: dict[str, tuple[list[Exchange], list[list[str]], list[int], dict[str, str
         [[*HEAD, "An old question.", "An old answer.", "Go on."], [*HEAD, "The first summary.", "So?"]],
         [900, 50],
         {"An old question.": "compacted", "An old answer.": "compacted", "Go on.": "compacted"},
+        1,
+    ),
+    "a client sends no more what stands before a compaction": (
+        [
+            compacting(HISTORY, [LONG, text("On.")], 60, PASSES),
+            compacting([back(LONG, text("On.")), user("So?")], [text("Well.")], 75),
+        ],
+        [[*HEAD, LONG["content"]], [*HEAD, LONG["content"], "On.", "So?"]],
+        [60, 75],
+        {},
         1,
     ),
     "two compactions in one answer": (
