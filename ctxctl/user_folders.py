@@ -73,6 +73,13 @@ def own_below(top: str | os.PathLike[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder, and each missing one above it, for the user alone.  Raises OSError."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def _is_plain(path: str) -> bool:
     """Whether it is an absolute path in which nothing stands for something else."""
     return path.startswith("/") and path == path.strip() and "~" not in path and "$" not in path

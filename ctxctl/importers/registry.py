@@ -423,6 +423,14 @@ def by_name(name: str) -> Format:
     raise UsageError("unknown-format", f"no format named {name!r}", hint=hint)
 
 
+def rebuilds_windows(name: str | None) -> bool:
+    """Whether a format lists no request's window, so that its importer rebuilds them from a history."""
+    if name is None or all(entry.name != name for entry in TABLE):
+        return False
+    claim = by_name(name).about.claims.get("order")
+    return claim is not None and claim.level != "native"
+
+
 def is_named(found: Format, name: str) -> bool:
     """Whether a format goes by that name: its own, or that of the entry point which brings it."""
     return found.name == name or (isinstance(found, PluginFormat) and found.plugin.name == name)

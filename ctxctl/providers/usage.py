@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from ctxctl.ingest.build import Json
@@ -74,6 +75,70 @@ def usage_record(
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made
+
+
+def stated_total(
+    scope: str,
+    *,
+    usd: Any = None,
+    input_tokens: Any = None,
+    cached: Any = None,
+    cache_write: Any = None,
+    output_tokens: Any = None,
+    reasoning: Any = None,
+    requests: Any = None,
+    premium_requests: Any = None,
+    model: Any = None,
+    by_model: Iterable[Json | None] = (),
+    excludes_cache: bool = False,
+    rounded: bool = False,
+) -> Json | None:
+    """What a runtime states of a `turn`, a `session` or a `request` (`model.terms.Stated`).
+
+    None where no figure is above 0.
+
+    Args:
+        excludes_cache: True where `input_tokens` leaves cache reads and writes out.
+        by_model: The same for each model; figures that are not given are their sums.
+
+    The others are as in `usage_record`.
+    """
+    counts = [count(input_tokens), count(cached), count(cache_write)]
+    if excludes_cache and counts[0] is not None:
+        counts[0] = sum(n or 0 for n in counts)
+    names = ("input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
+    told = dict(zip(names, (*counts, count(output_tokens), count(reasoning)), strict=True))
+    told["requests"] = count(requests)
+    models = [one for one in by_model if one is not None]
+    for name, value in told.items():
+        parts = [one[name] for one in models if name in one]
+        told[name] = sum(parts) if value is None and parts else value
+    premium = dollars(premium_requests)
+    amount = dollars(usd)
+    if amount is None and models and all("usd" in one for one in models):
+        amount = str(sum(Decimal(one["usd"]) for one in models))
+    if not any((*told.values(), float(amount or 0), float(premium or 0))):
+        return None
+    made: Json = {"scope": scope, "usd": amount, "model": string(model), **told}
+    made |= {"by_model": models or None, "rounded": rounded or None}
+    made["premium_requests"] = None if premium is None else float(premium)
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def total_of(scope: str, bill: Json | None, **more: Any) -> Json | None:
+    """A total whose figures are those of a record of `usage_record`; `more` as in `stated_total`."""
+    held = bill or {}
+    return stated_total(
+        scope, usd=more.pop("usd", held.get("stated_usd")), input_tokens=held.get("input_tokens"),
+        cached=held.get("cached_tokens"), cache_write=held.get("cache_write_tokens"),
+        output_tokens=held.get("output_tokens"), reasoning=held.get("reasoning_tokens"), **more,
+    )  # fmt: skip
+
+
+def stated_record(*totals: Json | None) -> Json | None:
+    """The record of `ctxctl.total.stated`; None where there is no total."""
+    held = [total for total in totals if total is not None]
+    return {"totals": held} if held else None
 
 
 def _complete(bill: Json, excludes_cache: bool | None, usage: Any, total: int | None) -> None:

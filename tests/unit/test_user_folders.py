@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import get_args
@@ -13,7 +14,7 @@ from ctxctl import user_folders
 from ctxctl.importers.session_places import files_below
 from ctxctl.trace.inputs import files_under
 from ctxctl.trace.source import open_source
-from ctxctl.user_folders import Kind, user_folder
+from ctxctl.user_folders import Kind, make_private, user_folder
 
 VARIABLES = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 VALUES = [None, "", "/x/y", "/x/", "//x", "x", "~/x", "/x/~", " /x", "/x ", "$HOME/x", "/"]
@@ -89,3 +90,17 @@ def test_what_is_kept_is_no_session(
     assert files_under(inside).files == () == tuple(files_below(inside))
     with open_source(tmp_path / kept) as source:
         assert source.size == 3, "who names a file itself means it"
+
+
+def test_every_folder_that_is_made_is_the_users_alone(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o755)
+    before = os.umask(0o022)
+    try:
+        for below in ("cache/ctxctl/fleet/id", "cache/ctxctl/replays", "cache"):
+            make_private(tmp_path / "home" / below)
+    finally:
+        os.umask(before)
+    made = [path for path in (tmp_path / "home").rglob("*") if path.is_dir()]
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
+    assert len(made) == 5
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o755

@@ -81,13 +81,15 @@ class _Session:
             if part.kind in ("user_message", "assistant_message"):
                 part.kind = "thread_summary"
         summary = next((part for part in parts if part.kind == "thread_summary"), None)
-        told = (
-            {"native": {"tokensBefore": before}} if (before := count(metadata.get("tokensBefore"))) else None
-        )
+        before = count(metadata.get("tokensBefore"))
+        told = {"native": {"tokensBefore": before}} if before else None
         kept = {row[0].item for row in self._window.rows if row[1] == "system_prompt"}
         head = self._window.rows[: len(kept)]
         self._window.splice(len(head), len(self._window.rows) - len(head), parts)
-        self._window.compacted([], summary.block().ref if summary is not None else None, metadata=told)
+        self._window.compacted(
+            [], summary.block().ref if summary is not None else None, metadata=told,
+            request=self._window.unbilled(before),
+        )  # fmt: skip
 
     def _answer(self, message: Json, parts: list[Part]) -> None:
         info = mapping(message.get("modelInfo"))

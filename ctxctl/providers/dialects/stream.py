@@ -116,6 +116,8 @@ def _anthropic(found: list[Json]) -> Json | None:
             delta = event.get("delta")
             body.update(delta if isinstance(delta, dict) else {})
             body["usage"] = _later(body.get("usage"), event.get("usage"))
+            if event.get("context_management") is not None:
+                body["context_management"] = event["context_management"]
         elif kind == "error":
             body["error"] = event.get("error") or True
     for (at, field), pieces in texts.items():
