@@ -37,16 +37,16 @@ class Compacting(NamedTuple):
 
 
 def compacting(step: Step) -> Compacting:
-    """What a step's compactions took, by its changes."""
-    taken = [change for change in step.changes if change.status == "removed" and change.cause == "compacted"]
+    """What a step's compactions took, by its changes: from the window before, and what had come since."""
+    taken = [change for change in step.changes if _is_taken(change)]
     kinds: dict[str, list[int]] = {}
     for change in taken:
         held = kinds.setdefault(change.kind, [0, 0])
         held[0] += 1
-        held[1] += change.freed
+        held[1] += _size(change)
     by_size = sorted(kinds.items(), key=lambda row: (-row[1][1], row[0]))
     return Compacting(
-        step.turn, step.step, len(taken), sum(change.freed for change in taken),
+        step.turn, step.step, len(taken), sum(map(_size, taken)),
         tuple((kind, items, tokens) for kind, (items, tokens) in by_size),
         tuple(_largest(taken)),
         tuple(dict.fromkeys(one.trigger for one in step.annotations.compactions if one.trigger)),
@@ -54,6 +54,16 @@ def compacting(step: Step) -> Compacting:
 
 
 def _largest(taken: Iterable[Change]) -> Iterator[Taken]:
-    for change in nlargest(LARGEST, taken, key=lambda change: change.freed):
-        if change.freed:
-            yield Taken(change.item, change.kind, change.title, change.freed)
+    for change in nlargest(LARGEST, taken, key=_size):
+        if _size(change):
+            yield Taken(change.item, change.kind, change.title, _size(change))
+
+
+def _is_taken(change: Change) -> bool:
+    if change.status == "omitted":  # the request that wrote the summary alone carried it
+        return change.reason == "superseded_by_summary"
+    return change.status == "removed" and change.cause == "compacted"
+
+
+def _size(change: Change) -> int:
+    return change.freed or change.tokens

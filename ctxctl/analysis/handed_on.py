@@ -1,6 +1,6 @@
 """What a compaction took out of a window, and what of it is handed on: in its summary, or met again later.
 
-Four things can be looked for word for word: paths and commands of tool calls, figures and the user's own
+Four things can be looked for by their words: paths and commands of tool calls, figures and the user's own
 messages, and open tasks of a list that a tool keeps.  What is said in other words is not found, so `NOWHERE`
 means that the words stand nowhere, and not that the matter is forgotten.
 """
@@ -8,8 +8,11 @@ means that the words stand nowhere, and not that the matter is forgotten.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -29,10 +32,12 @@ KINDS: Final = ("path", "command", "task", "figure", "message")
 """What is looked for, in the order in which it is told."""
 SUMMARY: Final = "summary"
 """It stands in the summary."""
+KEPT: Final = "kept"
+"""It does not, but in an item that stayed in the window."""
 LATER: Final = "later"
-"""It does not, but in an item that came after it."""
+"""It stands in neither, but in an item that came after it."""
 NOWHERE: Final = "nowhere"
-"""Its words stand in neither."""
+"""Its words stand in none of them."""
 UNKNOWN: Final = "unknown"
 """The text of the summary, or of a part of it, is not recorded, and its words stand in nothing later."""
 
@@ -43,6 +48,10 @@ _PATH: Final = re.compile(
 )
 _NAME: Final = re.compile(r"[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}")
 _FIGURE: Final = re.compile(r"(?<![\w.,/\\-])\d[\d,]*(?:\.\d+)?%?(?![\w/\\-])")
+_TIME: Final = re.compile(
+    r"(?<![\w:])(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?![\w:])|1[4-9]\d{8}(?:\d{3}|\.\d+)?(?![\w.,]))"
+)
+"""A time of day, and seconds or milliseconds since 1970: no figures that anybody would hand on."""
 _LEAST_DIGITS: Final = 3
 _MOST_FACTS: Final = 500
 """Facts of one kind that are looked for, those with the most mentions; how many more there are is told."""
@@ -150,8 +159,10 @@ class _Reader:
         fresh = [p for p in came if p.item in entered and not p.stale]
         self._meet(key, step, fresh)
         if compacted:
+            new = {id(p) for p in fresh}
+            kept = [p for p in placements if id(p) not in new and not p.stale]
             # An item that was removed stands nowhere any more: not in what both windows begin and end with.
-            self._compacted(key, step, entered_between(placements, before), fresh)
+            self._compacted(key, step, entered_between(placements, before), fresh, kept)
 
     def _meet(self, key: ThreadName, step: Step, fresh: Iterable[Placement]) -> None:
         """Take what new items hold off the list of what stands nowhere."""
@@ -159,11 +170,23 @@ class _Reader:
         if not left:
             return
         for placement in fresh:
-            for fact in set(facts_of(placement.kind, self._text(placement) or "")):
-                for one in (*left.pop(fact, ()), *left.pop(self._rooted(fact), ())):
+            for fact in self._mentioned(placement):
+                for one in left.pop(fact, ()):
                     one.where, one.turn, one.step = LATER, step.turn, step.step
 
-    def _compacted(self, key: ThreadName, step: Step, left: list[Placement], fresh: list[Placement]) -> None:
+    def _mentioned(self, placement: Placement) -> set[Fact]:
+        """What can be looked for and stands in an item, in the form in which it is compared."""
+        text = self._text(placement) or ""
+        return {self._compared(fact) for fact in (*facts_of(placement.kind, text), *_words_of(text))}
+
+    def _compacted(
+        self,
+        key: ThreadName,
+        step: Step,
+        left: list[Placement],
+        fresh: list[Placement],
+        kept: list[Placement],
+    ) -> None:
         taken = compacting(step)
         gone = {c.item for c in step.changes if c.status == "removed" and c.cause == "compacted"}
         into = {c.into for c in step.changes if c.into}
@@ -175,9 +198,8 @@ class _Reader:
             sum(p.tokens for p in said), unread, not any(self._text(p) is None for p in said),
         )  # fmt: skip
         summary = Text("\n".join(self._text(p) or "" for p in said))
-        rest = [p for p in fresh if p not in said]
-        met = {fact for p in rest for fact in facts_of(p.kind, self._text(p) or "")}
-        met |= {self._rooted(fact) for fact in met}
+        met = {fact for p in fresh if p not in said for fact in self._mentioned(p)}
+        stayed = {fact for p in kept for fact in self._mentioned(p)}
         names = _unique_names(counts)
         nowhere = self._open.setdefault(key, {})
         sought: dict[str, int] = {}
@@ -189,11 +211,13 @@ class _Reader:
             one = Handed(fact, mentions)
             if said and summary.holds(fact, names):
                 one.where = SUMMARY
-            elif fact in met:
+            elif self._compared(fact) in stayed:
+                one.where = KEPT
+            elif self._compared(fact) in met:
                 one.where, one.turn, one.step = LATER, step.turn, step.step
             else:
                 one.where = NOWHERE if found.is_summary_read else UNKNOWN
-                nowhere.setdefault(fact, []).append(one)
+                nowhere.setdefault(self._compared(fact), []).append(one)
             found.facts.append(one)
         self.found.append(found)
 
@@ -215,12 +239,14 @@ class _Reader:
                 tasks = listed
             for fact in facts - listed:
                 counts[fact] = counts.get(fact, 0) + 1
-        for fact in [one for one in counts if self._rooted(one) != one and self._rooted(one) in counts]:
-            counts[self._rooted(fact)] += counts.pop(fact)  # one file, called in two ways
+        for fact in [one for one in counts if self._compared(one) != one and self._compared(one) in counts]:
+            counts[self._compared(fact)] += counts.pop(fact)  # one file, called in two ways
         return counts | dict.fromkeys(tasks, 1), unread
 
-    def _rooted(self, fact: Fact) -> Fact:
-        """A path with the session's directory before it, where it has no root of its own."""
+    def _compared(self, fact: Fact) -> Fact:
+        """A command by what it runs; a path with the session's directory before it, where it has no root."""
+        if fact.kind == "command":
+            return Fact("command", " && ".join(" ".join(one) for one in commands_of(fact.text)))
         path = fact.text.removeprefix("./")
         if fact.kind != "path" or not self._directory or is_rooted(path):
             return fact
@@ -250,6 +276,8 @@ class Text:
         """
         if fact.kind == "figure":
             return fact.text in self._figures
+        if fact.kind == "command":
+            return all(self._runs(program, argument) for program, argument in commands_of(fact.text))
         if fact.kind != "path":
             return " ".join(fact.text.split()) in self._plain
         parts = re.split(r"[/\\]", fact.text)
@@ -258,6 +286,21 @@ class Text:
             parts[-1] in names and _stands_in(parts[-1], self._text)
         )
 
+    def _runs(self, program: str, argument: str) -> bool:
+        """Whether a program stands there as a word, and its argument, or its last part, right behind it."""
+        at = self._plain.find(program)
+        while at >= 0:
+            end = at + len(program)
+            behind = self._plain[end : end + _NEAR + len(argument)]
+            if _stands_in(program, self._plain[max(0, at - 1) : end + 2]) and (
+                not argument
+                or _stands_in(argument, behind)
+                or _stands_in(argument.rstrip("/").rpartition("/")[2], behind)
+            ):
+                return True
+            at = self._plain.find(program, end)
+        return False
+
 
 def _stands_in(word: str, text: str) -> bool:
     """Whether a word stands in a text and not as a part of a longer name."""
@@ -265,7 +308,7 @@ def _stands_in(word: str, text: str) -> bool:
     while at >= 0:
         after = text[at + len(word) : at + len(word) + 2]
         before = text[at - 1 : at]
-        cut = after[:1].isalnum() or after[:1] in "_-" or (after[:1] == "." and after[1:].isalnum())
+        cut = after[:1].isalnum() or after[:1] in ("_", "-") or (after[:1] == "." and after[1:].isalnum())
         if not cut and not (before.isalnum() or before in ("_", "-", ".")):
             return True
         at = text.find(word, at + 1)
@@ -282,8 +325,17 @@ def _unique_names(counts: Iterable[Fact]) -> frozenset[str]:
     return frozenset(name for name, times in seen.items() if times == 1 and _NAME.fullmatch(name))
 
 
+def _words_of(text: str) -> Iterator[Fact]:
+    """The paths and figures of any text."""
+    text = text[:_MOST_TEXT]
+    yield from (Fact("path", path) for path in _paths(text))
+    for found in _FIGURE.findall(_TIME.sub(" ", text)):
+        if sum(char.isdigit() for char in found) >= _LEAST_DIGITS:
+            yield Fact("figure", _plain_figure(found))
+
+
 def facts_of(kind: str, text: str) -> Iterator[Fact]:
-    """What of one item can be looked for: of calls and of messages; results repeat what others hold.
+    """What of one item is looked for: of calls and of messages; results repeat what others hold.
 
     Args:
         kind: The item's kind.
@@ -293,10 +345,7 @@ def facts_of(kind: str, text: str) -> Iterator[Fact]:
     if kind == "tool_call":
         yield from _of_call(_arguments(text))
     elif kind in ("user_message", "assistant_message"):
-        yield from (Fact("path", path) for path in _paths(text))
-        for found in _FIGURE.findall(text):
-            if sum(char.isdigit() for char in found) >= _LEAST_DIGITS:
-                yield Fact("figure", _plain_figure(found))
+        yield from _words_of(text)
         if kind == "user_message" and (said := " ".join(text.split())):
             yield Fact("message", said[:_MESSAGE])
 
@@ -333,6 +382,84 @@ def _of_call(arguments: Any) -> Iterator[Fact]:
         elif _PATH_KEYS.search(key) and "\n" not in value and value.strip():
             yield Fact("path", value.strip())
     yield from (Fact("task", task) for task in _tasks(arguments))
+
+
+_NEAR: Final = 80
+"""Characters behind a program within which its argument is looked for."""
+_MOST_WORDS: Final = 200
+_WRAPPERS: Final = frozenset(
+    {"sudo", "time", "env", "nohup", "exec", "command", "npx", "uvx", "timeout", "nice", "do", "then", "else",
+     "if", "while", "!", "{"}
+)  # fmt: skip
+"""What stands in front of a program and only starts it."""
+_RUNNERS: Final = frozenset(
+    {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("python", "-m"), ("python3", "-m")}
+)
+_SHELLS: Final = frozenset({"bash", "sh", "zsh"})
+_BESIDE: Final = frozenset(
+    {"cd", "pushd", "popd", "echo", "export", "set", "source", ".", "true", "sleep", "for", "done", "fi", "}"}
+)
+"""Commands that only stand beside those that matter."""
+_JOINS: Final = frozenset({"&&", "||", ";", "&", "|&"})
+
+
+@lru_cache(maxsize=4096)
+def commands_of(line: str) -> tuple[tuple[str, str], ...]:
+    """The commands of a line, each by its program and its main argument.
+
+    What a pipe passes on to (`tail`), redirections, quotes, options, variables, and programs that only start
+    another one are left out; so is a change of directory, if there is anything else.
+    """
+    found = [one for words in _segments(line) if (one := _command(words)) is not None]
+    return tuple([one for one in found if one[0] not in _BESIDE] or found) or ((line, ""),)
+
+
+def _segments(line: str) -> Iterator[list[str]]:
+    lexer = shlex.shlex(line[:_MOST_LINE], posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words: list[str] = []
+    piped = redirected = False
+    try:
+        tokens = list(islice(lexer, _MOST_WORDS))
+    except ValueError:  # a quote that is never closed
+        tokens = line[:_MOST_LINE].replace('"', " ").replace("'", " ").split()[:_MOST_WORDS]
+    for token in tokens:
+        if token in _JOINS:
+            yield words
+            words, piped, redirected = [], False, False
+        elif redirected:
+            redirected = False
+        elif token[0] in "<>" or token in ("&>", "&>>"):
+            redirected = True
+            if words and words[-1].isdigit():
+                words.pop()
+        elif token == "|":
+            piped = True
+        elif not piped and token not in "()":
+            words.append(token)
+    yield words
+
+
+def _command(words: list[str]) -> tuple[str, str] | None:
+    """The program and the main argument: the first one that is no option, nor behind one of a letter."""
+    while words and (_ASSIGNED.match(words[0]) or words[0] in _WRAPPERS or words[0].isdigit()):
+        words = words[1:]
+    if len(words) > 2 and (words[0].rpartition("/")[2], words[1]) in _RUNNERS:
+        return _command(words[2:])
+    if not words:
+        return None
+    program, rest = words[0].rpartition("/")[2] or words[0], words[1:]
+    if program in _SHELLS and len(rest) > 1 and rest[0] in ("-c", "-lc"):
+        return next(iter(commands_of(rest[1])), None)
+    plain = [at for at, word in enumerate(rest) if not word.startswith("-")]
+    free = [at for at in plain if not at or not _LETTER.fullmatch(rest[at - 1])]
+    main = next(iter(free or plain), None)
+    return program, "" if main is None else rest[main][:_MESSAGE]
+
+
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
+_LETTER: Final = re.compile(r"-[A-Za-z]")
+_MOST_LINE: Final = 4096
 
 
 def _leaves(value: Any, key: str = "", deep: int = 0) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ MOST_DRIFT: Final = 1.0
 _SAID: Final = {
     "recorded": "recorded in the trace",
     "runtime": "said by the client in its capture",
+    "client": "the client's own",
     "catalogue": "from the model table",
     "supposed": "supposed",
 }
@@ -166,12 +167,13 @@ def _limit_lines(threads: Sequence[Observed]) -> Iterator[str]:
         yield f"window = {last.limit}"
     if last.limit is not None and last.reserved is not None:
         yield f"reserve = {last.reserved}"
-    if last.cap is not None and (last.limit is None or last.cap < last.limit - (last.reserved or 0)):
-        yield f"max_input = {last.cap}"
-    if last.threshold is not None:
-        source = f" ({visible(last.threshold_source)})" if last.threshold_source else ""
-        yield f"# The runtime compacts by itself at {last.threshold:,}{source}."
-        yield f"# max_input = {last.threshold}   # to be told when that is, in place of the overflow"
+    cap = last.cap if last.limit is None or last.cap != last.limit - (last.reserved or 0) else None
+    if last.threshold is not None and last.threshold < (last.cap or 0):
+        source = f": {visible(last.threshold_source)}" if last.threshold_source else "."
+        yield f"# The client compacts by itself at {last.threshold:,}{source}"
+        cap = last.threshold
+    if cap is not None:
+        yield f"max_input = {cap}"
 
 
 def part_lines(

@@ -24,9 +24,10 @@ _STOOD: Final = 16
 """Rows in front, of which only the ids are asked, in the time of one that is compared."""
 _COMPACTION: Final = (
     "compaction_id", "scope", "method", "trigger", "coverage", "loss_notes", "validation",
-    "replacement_policy", "metadata",
+    "replacement_policy", "metadata", "request",
 )  # fmt: skip
-"""Fields of a `context_compaction` that the caller may say."""
+"""Fields of a `context_compaction` that the caller may say; `request` is what is known of the one that wrote
+the summary, where that is no request of this conversation (`Conversation.unbilled`)."""
 _KNOWN_COMPACTION: Final = frozenset(_COMPACTION)
 _Row = tuple[Block, str]
 """A placement and the item's kind."""
@@ -99,6 +100,8 @@ class Conversation:
         self._steps: dict[str, int] = {}
         """The names of steps, each with the number that its last repetition got."""
         self._made = 0
+        self._billed: int | None = None
+        """Tokens of the last input that was billed."""
         self._place = Place(session, thread, None, None)
         self._cause: str | None = None
         self._told: tuple[str, str | None, str | None, Json] = ("", None, None, {})
@@ -296,6 +299,9 @@ class Conversation:
         if not record.keys() <= _KNOWN_COMPACTION:
             raise wrong_keyword("compact", record, ("summary", "keep", "several", "line", *_COMPACTION))
         self._made += 1
+        if (request := record.pop("request", None)) is not None:
+            marks = record.get("metadata") or {}
+            record["metadata"] = {**marks, "ctxctl": {**marks.get("ctxctl", {}), "request": request}}
         native_id = (
             record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}{self.mark}"
         )
@@ -322,6 +328,11 @@ class Conversation:
                 marks = {"ctxctl": {"derived": True}}
                 self.compacted(gone, part.block().ref, line=line, metadata=marks)
                 self.splice(at, len(gone))
+
+    def unbilled(self, tokens: int | None = None) -> Json:
+        """What is known of the request that wrote a summary and is in no log: that it was sent this many
+        tokens, or else those of the last bill."""
+        return {"billed": False, "input_tokens": tokens or self._billed or 0}
 
     def tell(self, event_type: str, fields: Json, *, line: int = 0) -> None:
         """Have a record (selection, budget, surface …) told with the next request, before its assembly."""
@@ -398,9 +409,21 @@ class Conversation:
         self._out.append(self._make.event(vocab.INJECTION_APPLIED, record, self._place, line))
 
     def usage(self, record: Json | None, *, line: int = 0, place: Place | None = None) -> None:
-        """Report what the provider billed for the last request, or for that of `place`."""
+        """Report what the provider billed for the last request, or for that of `place`.
+
+        A record of `totals` is what is stated of several requests together, as of that one.
+        """
         if record is not None:
-            self._emit(vocab.USAGE_REPORTED, record, place or self._place, line)
+            self._billed = record.get("input_tokens", self._billed)
+            kind = vocab.TOTAL_STATED if "totals" in record else vocab.USAGE_REPORTED
+            self._emit(kind, record, place or self._place, line)
+
+    def stated(self, *totals: Json | None, line: int = 0) -> None:
+        """Report what the runtime states of several requests together (`providers.usage.stated_total`), as
+        of the last one; None is nothing, and so is what is stated where there was no request."""
+        held = [total for total in totals if total is not None]
+        if held and self.steps:
+            self.usage({"totals": held}, line=line)
 
     def finish(self) -> None:
         """End the thread: announce what no request has carried yet (the last answer)."""

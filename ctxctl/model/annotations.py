@@ -40,6 +40,20 @@ class MissingContext(msgspec.Struct, frozen=True):
     resolution_refs: tuple[str, ...]
 
 
+class SummaryRequest(msgspec.Struct, frozen=True):
+    """The request that wrote a compaction's summary, where it is no step of its own."""
+
+    billed: bool
+    """False: its bill is in no log, and `input_tokens` is the least that it was sent."""
+    input_tokens: int = 0
+    """All of them, those of a cache included."""
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    stated_usd: str | None = None
+    """US dollars that the runtime says that it cost."""
+
+
 class Compacted(msgspec.Struct, frozen=True):
     """A compaction: what was replaced, by what, and what that lost."""
 
@@ -54,6 +68,7 @@ class Compacted(msgspec.Struct, frozen=True):
     loss_notes: tuple[str, ...]
     validation: str | None
     replacement_policy: str | None
+    request: SummaryRequest | None = None
 
 
 class Redacted(msgspec.Struct, frozen=True):

@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
 MILLION: Final = 1_000_000
-BILL_PARTS: Final = ("input", "output")
-"""What of a bill can be doubted."""
 
 
 class Rates(NamedTuple):
@@ -85,6 +83,9 @@ class Money(NamedTuple):
     """Calls of the provider's own tools (web searches)."""
     further: Decimal = ZERO
     """Samplings that a bill's totals leave out (a compaction inside of the request)."""
+    summaries: Decimal = ZERO
+    """Requests that wrote a summary and are no step: what they cost, or the least of it where they are in no
+    log."""
 
     @property
     def total(self) -> Decimal:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.content import Content
-from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.model.terms import PLAIN, Stated, Terms
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
@@ -284,6 +284,14 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     cache_miss_cause: str | None = None
     """Why the cache was not read, in the words of the provider or the client: untrusted."""
     terms: Terms = PLAIN
+    output_is_partial: bool = False
+    """The client logged the output before the answer's end, so it may be a placeholder."""
+
+
+class Totals(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.total.stated`: what the runtime states of several requests together."""
+
+    totals: tuple[Stated, ...] = ()
 
 
 class Failure(msgspec.Struct, frozen=True, eq=False):
@@ -344,6 +352,7 @@ Record = (
     | Missing
     | Redaction
     | Usage
+    | Totals
     | Failure
     | Answered
     | Dropped

@@ -25,6 +25,35 @@ class Pass(msgspec.Struct, frozen=True, gc=False):
     output_tokens: int = 0
 
 
+class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a runtime states of several requests together; it is never the bill of one of them."""
+
+    scope: str = "session"
+    """`turn`, or `session`: the requests of the turn, or of the session, up to this one.
+
+    `request`: this one, in counts of the runtime's own, which are not those of a bill."""
+    usd: str | None = None
+    """US dollars."""
+    input_tokens: int | None = None
+    """Cache reads and writes included, as in a bill."""
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    requests: int | None = None
+    premium_requests: float | None = None
+    """As GitHub Copilot bills them."""
+    model: str | None = None
+    by_model: tuple[Stated, ...] = ()
+    """The same, for each model; together they are all of it."""
+    rounded: bool = False
+    """Whether the runtime rounded the counts."""
+
+
+FIGURES: Final = tuple(n for n in Stated.__struct_fields__ if n.endswith("tokens") or n == "requests")
+"""The counts of a `Stated`."""
+
+
 class Terms(msgspec.Struct, frozen=True):
     """How a request was served, and what is billed apart; all of it as the capture says."""
 
@@ -76,6 +105,27 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
         dollars(fields.get("stated_total_usd")),
     )
     return PLAIN if found == PLAIN else found
+
+
+def totals_of(fields: Mapping[str, Any]) -> tuple[Stated, ...]:
+    """The totals of a record of a trace; what is no table is left out."""
+    told = fields.get("totals")
+    return tuple(_stated(one) for one in told if isinstance(one, Mapping)) if isinstance(told, list) else ()
+
+
+def _stated(fields: Mapping[str, Any]) -> Stated:
+    models, scope, premium = fields.get("by_model"), fields.get("scope"), fields.get("premium_requests")
+    return Stated(
+        scope=scope if scope in ("turn", "request") else "session",
+        usd=dollars(fields.get("usd")),
+        model=short_word(fields.get("model")),
+        by_model=tuple(_stated(one) for one in models if isinstance(one, Mapping) and "by_model" not in one)
+        if isinstance(models, list)
+        else (),
+        rounded=fields.get("rounded") is True,
+        premium_requests=None if premium is None or dollars(premium) is None else float(premium),
+        **{name: count(fields.get(name)) for name in FIGURES},
+    )
 
 
 def _counts(value: Any) -> dict[str, int]:

@@ -44,6 +44,8 @@ MISSING_RESOLVED: Final = "context.missing.resolved"
 REDACTION_APPLIED: Final = "context.redaction.applied"
 EXPORTED: Final = "context.exported"
 USAGE_REPORTED: Final = "ctxctl.usage.reported"
+TOTAL_STATED: Final = "ctxctl.total.stated"
+"""What the runtime states of several requests together, as of its step's: `totals`."""
 SOURCE_OPENED: Final = "ctxctl.source.opened"
 """The one event of a capture that holds nothing to replay."""
 FIDELITY_MEASURED: Final = "ctxctl.fidelity.measured"
@@ -110,8 +112,9 @@ Verdict = Literal["recorded", "not_recorded", "matches", "differs", "cannot_tell
 
 UsedMethod = Literal["reported", "expected", "recorded"]
 """How it is known what a step sent: the bill; the last bill and what changed since; only what is recorded."""
-LimitSource = Literal["recorded", "runtime", "catalogue", "supposed"]
-"""Who says a limit: a budget record of the trace, the client in its capture, the model table, a what-if."""
+LimitSource = Literal["recorded", "runtime", "client", "catalogue", "supposed"]
+"""Who says a limit: a budget record of the trace, the client in its capture, the client's own rule or the
+line at which it compacted, the model table, a what-if."""
 PrefixBasis = Literal["wire", "content"]
 """What two requests were compared by: their bodies as they were sent, or what a client tells of them."""
 MissCause = Literal["expired", "model", "unrecorded", "unexplained"]
@@ -172,6 +175,8 @@ class Level(StrEnum):
     NATIVE = "native"
     DERIVED = "derived"
     SIMULATED = "simulated"
+    IN_TOTALS = "in totals"
+    """Of several requests together, and of none alone."""
     NOT_RECORDED = "not recorded"
     NOT_UNDERSTOOD = "not understood"
 

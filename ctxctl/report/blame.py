@@ -24,7 +24,7 @@ from ctxctl.report.changes import short_version
 from ctxctl.report.frame import notes
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import lacking_text
-from ctxctl.report.step import believed_bill, heading, sent_text
+from ctxctl.report.step import has_bill, heading, sent_text
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, pad, pasted, visible
 from ctxctl.wording import NOT_KNOWN, given_share, number, plural, share
@@ -47,7 +47,7 @@ def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str
     step = found.step
     yield from labelled("frame", f"{pasted(f'{trace}@{address(found)}')}, {heading(step)}", width)
     yield from labelled("under", under, width)
-    yield from labelled("sent", sent_text(step.window, billed=believed_bill(step)), width)
+    yield from labelled("sent", sent_text(step.window, billed=has_bill(step)), width)
     if (rest := beside(found)) is not None:
         yield from labelled("besides", rest, width)
     remarks = list(_remarks(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN, Compaction, Handed
+from ctxctl.analysis.handed_on import KEPT, KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN, Compaction, Handed
 from ctxctl.item_names import ItemNames, fitted, local
 from ctxctl.model.addresses import prefix
 from ctxctl.report.compaction_words import taken_facts, triggers_text
@@ -17,13 +17,14 @@ from ctxctl.wording import COMPACTION, noun, number, plural
 UNREAD_SUMMARY: Final = "its text is not recorded: what it carries over is not known"
 _LISTED: Final = 8
 """Things of a kind that are listed unless all are asked for."""
-_PLACES: Final = ((SUMMARY, "in the summary"), (LATER, "only later"), (NOWHERE, "nowhere"))
-_UNREAD: Final = ((SUMMARY, "in the summary"), (LATER, "again later"), (UNKNOWN, "not known"))
+_PLACES: Final = (
+    (SUMMARY, "in the summary"), (KEPT, "still there"), (LATER, "only later"), (NOWHERE, "nowhere"),
+)  # fmt: skip
+_UNREAD: Final = (
+    (SUMMARY, "in the summary"), (KEPT, "still there"), (LATER, "again later"), (UNKNOWN, "not known"),
+)  # fmt: skip
 """Where the text of a summary is not recorded."""
-NOTE: Final = (
-    "Only the exact words count: what is said in other words counts as nowhere. Tool results are not looked "
-    "for (docs/compactions.md)."
-)
+NOTE: Final = "Only the words count: what is said in other words counts as nowhere (docs/compactions.md)."
 
 
 def compaction_lines(

@@ -136,13 +136,6 @@ def lacking_text(found: Sequence[Fidelity], about: About | None = None) -> str:
     return ", ".join([*plain, *(f"{name} ({NOT_UNDERSTOOD})" for name in unread)])
 
 
-def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
-    """The name of the segment `unrecorded`: what is `lacking_text`, by whether it was recorded."""
-    plain, unread = _names(found, about)
-    groups = ((plain, NOT_RECORDED), (unread, NOT_UNDERSTOOD))
-    return ", ".join(f"{', '.join(names)} ({how})" for names, how in groups if names) or NOT_RECORDED
-
-
 def _names(found: Sequence[Fidelity], about: About | None) -> tuple[list[str], list[str]]:
     """What is lacking by name: what is not recorded, and what is not understood."""
     facts: list[str] = []

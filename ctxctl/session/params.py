@@ -116,7 +116,21 @@ class LimitFinder:
             return None
         known = self._book.of(model, provider, self._runtime, client)
         limits, own = Limits(known.window, None, known.max_input), known.how == "settings"
-        return CataloguedModel(limits, known.note, known.max_output, own)
+        return CataloguedModel(limits, known.note, known.max_output, own, known.how == "client")
+
+    def compacted_window(
+        self, tokens: int, model: str | None, client: str | None
+    ) -> tuple[CataloguedModel, ThresholdRule] | None:
+        """As `engine.rules.Rules.compacted_window` wants it."""
+        from ctxctl.tokens.catalogue.thresholds import compacted_window
+
+        found = compacted_window(self._runtime or "", tokens, client, model)
+        if found is None:
+            return None
+        window, line = found
+        note = f"{window:,} by an automatic compaction at {tokens:,} tokens: in such a window it is due at"
+        note += f" {line.tokens:,}"
+        return CataloguedModel(Limits(window), note, by_client=True), ThresholdRule(line.tokens, line.source)
 
     def _compacts_at(
         self, limits: Limits, model: str | None, provider: str | None, client: str | None

@@ -27,8 +27,6 @@ from ctxctl.tui.screens.turns.state import State, Trace
 from ctxctl.tui.series import Figures, Series
 from ctxctl.tui.sizes import COMPACTS, amount, compaction_phrase
 
-CODE = "system prompt, tools (not recorded)"
-
 
 def window(used: int = 60_919, recorded: int = 16_117, **other: Any) -> Window:
     cap = other.pop("cap", 200_000)
@@ -121,29 +119,27 @@ def step(of: Window, **segments: int) -> Step:
     return msgspec.structs.replace(inspector.step(0), window=of, segments=whole)
 
 
-def test_what_is_not_recorded_comes_first_by_its_name() -> None:
+def test_what_is_not_recorded_comes_first() -> None:
     held = step(window(), history=16_000, user=117)
-    bar = budget_bar.bar(held, 202, None, CODE)
-    assert bar[1] == (f"▒▒ {CODE} ".ljust(44, "▒"), "segment-unrecorded")
+    bar = budget_bar.bar(held, 202)
+    assert bar[1] == ("▒▒ not recorded ".ljust(44, "▒"), "segment-unrecorded")
     assert said(bar).index("▏history") > 40
-    assert said(budget_bar.legend(held, 160, CODE)).startswith(
-        f" ▒ {CODE} 44,802  ■ history 16,000  ■ user 117"
+    assert said(budget_bar.legend(held, 160)).startswith(
+        " ▒ not recorded 44,802  ■ history 16,000  ■ user 117"
     )
-    assert said(budget_bar.legend(held, 80, CODE)).startswith(" ▒ not recorded 44.8k  ■ history 16.0k")
-    assert said(budget_bar.bar(held, 62, None, CODE)).startswith(" ▒▒▒▒▒▒▒▒▒▒▒▒▒")
+    assert said(budget_bar.legend(held, 80)).startswith(" ▒ not recorded 44.8k  ■ history 16.0k")
+    assert said(budget_bar.bar(held, 62)).startswith(" ▒▒▒▒▒▒▒▒▒▒▒▒▒")
 
 
 def test_less_than_nothing_is_not_drawn_but_said() -> None:
     held = step(window(14_913, cap=20_000, limit_source="recorded"), history=16_000, user=117)
-    bar = budget_bar.bar(held, 102, None, CODE)
+    bar = budget_bar.bar(held, 102)
     assert "▒" not in said(bar)
     # What is recorded fills no more than was sent: three quarters of the cap.
     filled = sum(len(text) for text, style in bar if style.startswith("segment-"))
     assert filled == 75
-    assert "! recorded content is counted at 1,204 more than was sent" in said(
-        budget_bar.legend(held, 160, CODE)
-    )
-    assert "recorded 1.2k over what was sent" in said(budget_bar.legend(held, 80, CODE))
+    assert "! recorded content is counted at 1,204 more than was sent" in said(budget_bar.legend(held, 160))
+    assert "recorded 1.2k over what was sent" in said(budget_bar.legend(held, 80))
 
 
 @pytest.mark.parametrize("method", ["expected", "recorded"])
@@ -157,11 +153,11 @@ def test_what_is_free_is_no_surer_than_what_was_sent(method: Any) -> None:
 def test_the_runtime_s_own_line_is_marked() -> None:
     of = window(threshold=167_000, threshold_source="Claude Code 2.1: window - 20,000 - 13,000")
     held = step(of, history=16_117)
-    bar = budget_bar.bar(held, 202, None, CODE)
+    bar = budget_bar.bar(held, 202)
     assert said(bar).index(COMPACTS) == 1 + 167
     assert (COMPACTS, "threshold") in bar
-    assert "┆ compacts at 167,000 (Claude Code 2.1)  " in said(budget_bar.legend(held, 160, CODE))
-    assert "┆ compacts at 167k  " in said(budget_bar.legend(held, 80, CODE))
+    assert "┆ compacts at 167,000 (Claude Code 2.1)  " in said(budget_bar.legend(held, 160))
+    assert "┆ compacts at 167k  " in said(budget_bar.legend(held, 80))
     plain = step(window(), history=16_117)
     assert COMPACTS not in said(budget_bar.bar(plain, 202))
     assert "compacts" not in said(budget_bar.legend(plain, 200))
@@ -179,7 +175,7 @@ def test_the_mark_stands_in_a_segment_too_and_where_no_limit_is_known() -> None:
 @pytest.mark.parametrize("threshold", range(1_000, 200_000, 1_000))
 def test_the_mark_stands_beside_names_and_numbers(threshold: int) -> None:
     held = step(window(130_000, threshold=threshold), history=100_000, user=9_000)
-    bar = said(budget_bar.bar(held, 82, None, CODE))
+    bar = said(budget_bar.bar(held, 82))
     assert bar.count(COMPACTS) == 1
     assert "free 70.0k" in bar
     assert "history" in bar
@@ -190,8 +186,8 @@ def test_the_mark_stands_beside_names_and_numbers(threshold: int) -> None:
 @pytest.mark.parametrize("used", [10, 14_913, 60_919, 250_000])
 def test_every_bar_has_its_width(width: int, used: int) -> None:
     held = step(window(used, threshold=167_000), history=16_000, user=117)
-    assert cells(said(budget_bar.bar(held, width, None, CODE))) == width
-    assert cells(said(budget_bar.legend(held, width, CODE))) == width
+    assert cells(said(budget_bar.bar(held, width))) == width
+    assert cells(said(budget_bar.legend(held, width))) == width
 
 
 # Charts and lists -------------------------------------------------------------------------------------------
@@ -311,14 +307,12 @@ async def test_the_overview_says_whose_line_it_is() -> None:
         assert "300 sent (75% of 400)" in session.text
 
 
-def test_on_a_claude_code_capture_every_size_is_the_bill(tmp_path: Any) -> None:
+def test_on_a_claude_code_capture_every_size_is_the_bill() -> None:
     from pathlib import Path
 
     capture = Path(__file__).parents[2] / "fixtures" / "claude_code" / "session.jsonl"
     with Inspector.open(capture) as inspector:
-        state = loaded(inspector)
         rows = inspector.outline().rows
-        assert state.trace.unrecorded == CODE
         assert any(row.method == "reported" for row in rows)
         for row in rows:
             if row.method == "reported":

@@ -34,6 +34,7 @@ FINE = {
     (1, 1): "100.0%", (1, 8): "12.5%", (12_345, 100): "12,345.0%",
 }  # fmt: skip
 CHANGES = {(0, 5): "0%", (49, 1000): "+4.9%", (-142, 1000): "\u221214.2%", (1, 10**6): "under +0.1%"}
+LEAST = {"0": "≥$0.0000", "0.0000377": "≥$0.00003", "0.0001": "≥$0.0001", "1.5": "≥$1.5000", None: "-"}
 MONEY = {
     None: "-", "0": "$0.0000", "0.0000001": "under $0.0001", "0.00009999": "under $0.0001",
     "0.0001": "$0.0001", "0.00015": "$0.0002", "0.2037": "$0.2037", "1204.031": "$1,204.0310",
@@ -67,6 +68,8 @@ def _amount(text: str | None) -> Decimal | None:
 def test_money() -> None:
     assert {text: wording.dollars(_amount(text)) for text in MONEY} == MONEY
     assert {text: wording.dollars(Decimal(text), bare=True) for text in BARE} == BARE
+    bounds = {text: wording.cost_text(_amount(text), counted=True, least=True) for text in LEAST}
+    assert bounds == LEAST
     assert {text: wording.dollars(Decimal(text), signed=True) for text in DIFFERENCES} == DIFFERENCES
     assert [wording.price(0.3), wording.price(Decimal("15.00")), wording.price(3.0, bare=True)] == [
         "$0.3",

@@ -22,8 +22,11 @@ from ctxctl.model.annotations import (
     MissingContext,
     Origin,
     Redacted,
+    SummaryRequest,
 )
+from ctxctl.model.billed import dollars
 from ctxctl.model.event import Event
+from ctxctl.model.numbers import count
 from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
 from ctxctl.model.results import Placement
 
@@ -251,8 +254,21 @@ def _compacted(record: Compaction) -> Compacted:
         compaction_id=record.compaction_id, scope=record.scope, method=record.method,
         trigger=record.trigger, summary=record.summary, source_item_refs=record.sources,
         coverage=record.coverage, loss_notes=record.loss_notes, validation=record.validation,
-        replacement_policy=record.replacement_policy,
+        replacement_policy=record.replacement_policy, request=_summary_request(record),
     )  # fmt: skip
+
+
+def _summary_request(record: Compaction) -> SummaryRequest | None:
+    marks = record.metadata.get("ctxctl")
+    told = marks.get("request") if isinstance(marks, dict) else None
+    if not isinstance(told, dict):
+        return None
+    names = (name for name in SummaryRequest.__struct_fields__ if name.endswith("_tokens"))
+    return SummaryRequest(
+        told.get("billed") is not False,
+        **{name: count(told.get(name)) or 0 for name in names},
+        stated_usd=dollars(told.get("stated_usd")),
+    )
 
 
 def _redactions(records: list[Redaction], book: ItemTable) -> list[Redacted]:

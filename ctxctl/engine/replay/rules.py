@@ -47,6 +47,8 @@ class CataloguedModel(NamedTuple):
     max_output: int | None = None
     own: bool = False
     """It is the user's word, which no bill contradicts."""
+    by_client: bool = False
+    """It is the client's own rule, and no model table."""
 
 
 class ThresholdRule(NamedTuple):
@@ -54,6 +56,13 @@ class ThresholdRule(NamedTuple):
 
     tokens: int
     source: str
+
+
+def no_window(
+    tokens: int, model: str | None, client: str | None
+) -> tuple[CataloguedModel, ThresholdRule] | None:
+    """Answer that a compaction says nothing of a window."""
+    return None
 
 
 def uncatalogued(model: str | None, provider: str | None, client: str | None) -> CataloguedModel | None:
@@ -114,8 +123,15 @@ class ReplayRules(msgspec.Struct, frozen=True):
     """The limits of a model with a provider and a version of the client, where the trace records none."""
     compacts_at: Callable[[Limits, str | None, str | None, str | None], ThresholdRule | None] = no_threshold
     """Where the runtime compacts by itself, given the limits in force, the model, provider and version."""
+    compacted_window: Callable[
+        [int, str | None, str | None], tuple[CataloguedModel, ThresholdRule] | None
+    ] = no_window
+    """The window that an automatic compaction at a size is evidence for, of a model and a version of the
+    client, and the client's line in it."""
     imported: bool = False
     """The trace is a foreign capture: what it says of limits, the client said."""
+    rebuilds_windows: bool = False
+    """The capture's format lists no request's window: the importer rebuilt them from a history."""
     read: Callable[[Content], str] | None = None
     """Texts as a view may show them; None: as they stand in the store."""
     edits: Edits | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.model.records import Budget
+from ctxctl.model.numbers import count
+from ctxctl.model.records import Assembly, Budget, Compaction
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import LimitSource
 from ctxctl.model.whatif import AS_RECORDED, Limits
@@ -24,6 +25,8 @@ class InForce(NamedTuple):
     """Of a model table's: how it was found, or why it does not hold."""
     max_output: int | None = None
     """The model's largest answer, where the table was asked and says it."""
+    line: ThresholdRule | None = None
+    """Where the client compacts by itself, where it was seen to."""
 
 
 def limits_in_force(
@@ -34,11 +37,13 @@ def limits_in_force(
     *,
     billed: int = 0,
     client: str | None = None,
+    compacted: int | None = None,
 ) -> InForce:
     """The limits in tokens: what is supposed, else what the trace records, else what the model table says.
 
     `billed` is the largest bill so far: what a provider took shows that a table's smaller window is not the
-    one that was in force.
+    one that was in force.  `compacted` is the size at which the client last compacted by itself: where that
+    is its line in a smaller window, the table's larger one is not in force.
     """
     recorded = AS_RECORDED
     if budget is not None:
@@ -48,13 +53,18 @@ def limits_in_force(
         found = InForce(recorded, said)
     elif (table := rules.catalogue(model, provider, client)) is not None:
         found = _catalogued(table, recorded, billed)
+        seen = rules.compacted_window(compacted, model, client) if compacted and not table.own else None
+        if seen is not None and billed < (seen[0].limits.window or 0) < (found.limits.window or 0):
+            limits = Limits(seen[0].limits.window, recorded.reserve)
+            found = InForce(limits, "client", seen[0].note, found.max_output, seen[1])
     supposed = rules.limits
     if not supposed.given:
         return found
     source: LimitSource | None = found.source
     if supposed.window is not None or supposed.max_input is not None:
         source = "supposed"
-    return InForce(supposed.over(found.limits), source, None if source == "supposed" else found.note)
+    note = None if source == "supposed" else found.note
+    return InForce(supposed.over(found.limits), source, note, line=found.line)
 
 
 def _catalogued(table: CataloguedModel, recorded: Limits, billed: int) -> InForce:
@@ -66,7 +76,14 @@ def _catalogued(table: CataloguedModel, recorded: Limits, billed: int) -> InForc
     if billed > cap and not table.own:
         note = f"{billed:,} tokens were billed, so the {cap:,} of the model table is not its window here"
         return InForce(recorded, None, note)
-    return InForce(limits, "catalogue", table.note, table.max_output)
+    return InForce(limits, "client" if table.by_client else "catalogue", table.note, table.max_output)
+
+
+def compacted_at(record: Compaction | Assembly | None) -> int | None:
+    """Tokens at which a runtime is said to compact by itself, with a compaction or with a thread's first
+    request."""
+    marks = record.metadata.get("ctxctl") if record is not None else None
+    return count(marks.get("compacted_at")) if isinstance(marks, dict) else None
 
 
 def source_of(budget: Budget, *, imported: bool) -> LimitSource | None:
@@ -88,6 +105,8 @@ def threshold_in_force(
         from ctxctl.engine.replay.rules import ThresholdRule
 
         return ThresholdRule(budget.compacts_at, budget.compacts_by or "The trace records it.")
+    if found.line is not None and found.source == "client":
+        return found.line
     named = rules.model or thread.model or rules.first_model
     return rules.compacts_at(found.limits, named, thread.provider, thread.client)
 

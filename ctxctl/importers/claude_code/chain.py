@@ -129,7 +129,7 @@ class ChainUnit:
 class Compaction:
     """A compaction with which a path begins."""
 
-    __slots__ = ("anchor", "line", "meta", "native", "pending", "preserved", "summary")
+    __slots__ = ("before", "is_logged", "line", "meta", "native", "pending", "preserved", "summary")
 
     def __init__(self, native: str, meta: dict[str, object], line: int) -> None:
         self.native = native
@@ -140,8 +140,10 @@ class Compaction:
         self.summary: Entry | None = None
         self.pending: dict[str, str] = {}
         """By item, the refs of what no request had carried yet when it happened."""
-        self.anchor: str | None = None
-        """The uuid of the line that the preserved messages follow."""
+        self.before: ChainNode | None = None
+        """The last line before the boundary, which no later line follows any more."""
+        self.is_logged = False
+        """Whether a file of a sub-agent has the request that wrote the summary, and its bill."""
         self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl import listdiff
-from ctxctl.importers.claude_code import blocks, chain, lineage, reader, requests, sent_texts, thread
+from ctxctl.importers.claude_code import (
+    blocks,
+    chain,
+    late_lines,
+    lineage,
+    reader,
+    requests,
+    sent_texts,
+    thread,
+)
 from ctxctl.ingest import build, fidelity, lines, parents, understood
 from ctxctl.ingest.checkpoint import GoingOn
 from ctxctl.model.vocab import Level
@@ -19,8 +28,8 @@ def _nothing() -> None:
 
 TABLE: Final = GraphTable(
     (
-        blocks, chain, lineage, reader, requests, sent_texts, thread, build, fidelity, lines, parents,
-        understood, listdiff,
+        blocks, chain, late_lines, lineage, reader, requests, sent_texts, thread, build, fidelity,
+        lines, parents, understood, listdiff,
     ),
     {
         # What the import that goes on makes again.
@@ -35,8 +44,8 @@ TABLE: Final = GraphTable(
 
 
 def _still(state: dict[str, Any], source: Source) -> bool:
-    found: int = state["reader"].impossible
-    return lineage.impossible_parent_line(source) == found
+    session: reader.Session = state["reader"]
+    return lineage.impossible_parent_line(source) == session.impossible and not session.late.read(source)
 
 
 def _brought(state: dict[str, Any]) -> None:

@@ -162,8 +162,9 @@ class ParentChain:
         self.tools: dict[str, ChainUnit] = {}
         """Units by tool use id, of any thread."""
         self.after: dict[ChainNode, ChainNode] = {}
-        """By the anchor of a compaction, the last of the messages preserved behind it, which the anchor's
-        followers really follow."""
+        """By a node that a compaction left behind, the node that its later followers really follow: of a
+        preserved message its place behind the compaction, of the anchor and of the last line before the
+        boundary the last of the preserved messages."""
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
@@ -205,9 +206,19 @@ class ParentChain:
             node = self.nodes[uuid]
             if node is None:
                 return thread.last if wants else None
-            return self.after.get(node, node)
+            return self.followed(node)
         self._missing.setdefault(uuid, self.line)
         return thread.last
+
+    def followed(self, node: ChainNode) -> ChainNode:
+        """The node that whatever names this one as its parent from now on really follows."""
+        last, passed = node, []
+        while (further := self.after.get(last)) is not None:
+            passed.append(last)
+            last = further
+        for one in passed[:-1]:
+            self.after[one] = last
+        return last
 
     def add(self, value: Json, thread: Thread, node: ChainNode) -> None:
         """Put a line into the chain."""
@@ -296,7 +307,7 @@ class ProgressLines:
             node = nodes.get(parent)
             if node is None or self._graph.lineage.enter(uuid, parent) is not Kinship.FITS:
                 return False
-            node = self._graph.after.get(node, node)
+            node = self._graph.followed(node)
         nodes[uuid] = node
         self._make.at((ends.group(2) or ends.group(3)).decode("utf-8", "replace"))
         return True
@@ -370,12 +381,15 @@ class Compactions:
         self._walked = 0
         """How many lines were walked by, to those that compactions kept."""
 
-    def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
+    def boundary(self, value: Json, thread: Thread, uuid: str, *, is_logged: bool) -> None:
         """Take a `compact_boundary`, which is a root: requests carry what follows it and nothing else."""
         meta = mapping(value.get("compactMetadata"))
         node = ChainNode(uuid, None)
         node.compaction = compaction = self._begin(thread, uuid, meta)
         anchor, compaction.preserved = self._preserved(meta)
+        compaction.is_logged = is_logged
+        before = value.get("logicalParentUuid")
+        compaction.before = self._graph.nodes.get(before) if isinstance(before, str) else None
         self._graph.add({}, thread, node)
         if isinstance(anchor, str) and anchor in self._graph.nodes:
             # Without an anchor they come behind the summary, which is still to be read.
@@ -399,11 +413,12 @@ class Compactions:
 
     def micro(self, value: Json, thread: Thread, uuid: str) -> None:
         """Take a `microcompact_boundary`: from here on requests carry some tool results blanked."""
-        meta = value.get("microcompactMetadata")
-        ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
+        meta = mapping(value.get("microcompactMetadata"))
+        ids = meta.get("compactedToolIds")
         node = ChainNode(uuid, self._graph.parent(value, thread))
         if isinstance(ids, list):
             node.blanks = tuple(tool for tool in ids if isinstance(tool, str))
+        self._graph.retract(meta.get("clearedAttachmentUUIDs"))
         self._graph.add(value, thread, node)
 
     def _begin(self, thread: Thread, uuid: str, meta: Json) -> Compaction:
@@ -418,12 +433,13 @@ class Compactions:
         if isinstance(kept, dict):
             uuids = kept.get("uuids")
             named = [nodes.get(u) for u in uuids if isinstance(u, str)] if isinstance(uuids, list) else []
-            return kept.get("anchorUuid"), [node for node in named if node is not None]
+            return kept.get("anchorUuid"), [self._graph.followed(node) for node in named if node is not None]
         if not isinstance(segment, dict):
             return None, []
         head, tail = segment.get("headUuid"), segment.get("tailUuid")
         first = nodes.get(head) if isinstance(head, str) else None
         node = nodes.get(tail) if isinstance(tail, str) else None
+        first, node = (one and self._graph.followed(one) for one in (first, node))
         found: dict[ChainNode, None] = {}
         # Where other lines stand in for parents that are missing, a walk can come by a line again.
         while first is not None and node is not None and node is not first and node not in found:
@@ -438,21 +454,27 @@ class Compactions:
         return segment.get("anchorUuid"), [first, *reversed(found)]
 
     def _keep_preserved(self, compaction: Compaction, anchor: ChainNode) -> None:
-        """Put the preserved messages behind their anchor, and what followed it behind them."""
+        """Put the preserved messages behind their anchor, and what follows it, or the end of what was
+        compacted, behind them."""
         graph, last = self._graph, anchor
-        for node in compaction.preserved:
+        for node in dict.fromkeys(compaction.preserved):
             clone = ChainNode(node.uuid, last, node.unit)
             clone.turn = node.turn
             clone.results = node.results
             graph.owner[clone] = graph.owner[anchor]
-            graph.nodes[node.uuid] = last = clone
+            graph.nodes[node.uuid] = graph.after[node] = last = clone
         compaction.preserved = []
         if last is not anchor:
             graph.after[anchor] = last
             graph.owner[anchor].last = last
+        if compaction.before is not None and compaction.before not in graph.after:
+            graph.after[compaction.before] = anchor
 
 
 _AGENT_HEAD = 256 * 1024
+_SUMMARISER: Final = "acompact-"
+"""How the ids begin of sub-agents that write the summary of a compaction."""
+_TIME: Final = re.compile(rb'"timestamp":\s*+"([^"\\]{1,40})"')
 
 
 class SubAgentFiles:
@@ -465,6 +487,9 @@ class SubAgentFiles:
         self._beside: dict[str, Path] = {}
         """The files beside the transcript, which may be of other sessions."""
         self._root: Path | None = None
+        self._summaries: list[str] | None = None
+        """When the requests ended that wrote a summary and have a file of their own; None where nobody has
+        looked.  Those of compactions that were read are taken out."""
         self.wanted: list[tuple[str, Origin]] = []
         """The agents whose result was read and whose files are to be read next."""
 
@@ -480,6 +505,16 @@ class SubAgentFiles:
         except OSError as error:
             message = f"the files of sub-agents cannot be listed: {error.strerror or error}"
             self._report(Problem(0, 0, "sub-agents-not-read", message))
+
+    def wrote_summary(self, time: Any) -> bool:
+        """Whether a sub-agent's file has the request that wrote the summary of a compaction (2.1.39)."""
+        if self._summaries is None:
+            paths = [path for agent, path in self._own.items() if agent.startswith(_SUMMARISER)]
+            self._summaries = sorted(filter(None, map(_last_time, paths)))
+        if not self._summaries or not isinstance(time, str) or self._summaries[0] > time:
+            return False
+        del self._summaries[0]
+        return True
 
     def take(self, agent: str) -> Source | None:
         """Hand out the file of an agent; None if there is none, or it was handed out before."""
@@ -519,6 +554,17 @@ class SubAgentFiles:
 
 def _agents(paths: Iterable[Path]) -> dict[str, Path]:
     return {path.stem.removeprefix("agent-"): path for path in sorted(paths) if path.is_file()}
+
+
+def _last_time(path: Path) -> str | None:
+    note_file(path)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _AGENT_HEAD))
+            times = _TIME.findall(file.read(_AGENT_HEAD))
+    except OSError:
+        return None
+    return times[-1].decode("utf-8", "replace") if times else None
 
 
 def _belongs(path: Path, session: str | None, known: Container[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ctxctl.importers.claude_code import blocks, main_transcripts
 from ctxctl.importers.claude_code.blocks import Entry
 from ctxctl.importers.claude_code.chain import ChainNode, ChainUnit
+from ctxctl.importers.claude_code.late_lines import LateLines
 from ctxctl.importers.claude_code.lineage import (
     Compactions,
     ParentChain,
@@ -54,6 +55,9 @@ class Session:
         self._compactions = Compactions(self._graph, self._make)
         self._agents = SubAgentFiles(self._report)
         self._progress = ProgressLines(self._graph, self._make)
+        self.late = LateLines()
+        self._late = [self.late]
+        """Of the file that is being read, and of those around it."""
         self._line = Line(0, 0, b"")
         self._route()
         self._client: str | None = None
@@ -93,6 +97,7 @@ class Session:
             checkpoint.hand_in("reader", lambda: self)
         if checkpoint is None or not checkpoint.state:
             self._agents.around(source)
+            self.late.read(source)
             self.impossible = self._check_parents(source)
         yield from self._file(source)
         while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
@@ -185,8 +190,11 @@ class Session:
         make.file = self._agents.relative(source)
         routing.file = (make.file, origin)
         with source:
+            self._late.append(LateLines())
+            self._late[-1].read(source)
             self._check_parents(source)
             yield from self._file(source)
+            self._late.pop()
         for thread in routing.threads.values():
             if thread.origin is origin:
                 self._steps.finish(thread)
@@ -267,7 +275,7 @@ class Session:
         if above is None:
             nodes[uuid] = None
         elif isinstance(above, str) and (node := nodes.get(above)) is not None:
-            nodes[uuid] = self._graph.after.get(node, node)
+            nodes[uuid] = self._graph.followed(node)
         else:
             nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
 
@@ -445,6 +453,8 @@ class Session:
             elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
                 asked = thread.requests.answered(value.get("requestRef")) if thread.requests else None
+                late = self._late[-1]
+                message, thread.compacted_at = message | late.facts.get(key, {}), late.compacted_at
                 self._steps.open(thread, unit, parent, message, request, self._line.number, asked)
                 native = string(value.get("sessionId"))
                 if native is not None and thread.name == MAIN_THREAD:
@@ -503,7 +513,8 @@ class Session:
         known = uuid in self._graph.nodes
         if subtype == "compact_boundary" and not known:
             thread = self._routing.thread(value, uuid)
-            self._compactions.boundary(value, thread, uuid)
+            is_logged = self._agents.wrote_summary(value.get("timestamp"))
+            self._compactions.boundary(value, thread, uuid, is_logged=is_logged)
             if thread.requests is not None:
                 thread.requests.runs.begin()
         elif subtype == "api_error":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
@@ -18,6 +18,7 @@ from ctxctl.importers.claude_code.chain import (
 from ctxctl.importers.claude_code.requests import RecordedRequest, RequestRecords
 from ctxctl.ingest import build
 from ctxctl.ingest.build import Json, Maker, Place, Window
+from ctxctl.ingest.parts import mapping
 from ctxctl.model import vocab
 from ctxctl.model.billed import fields_of
 from ctxctl.providers.usage import hour_writes, miss_cause
@@ -51,7 +52,8 @@ class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
     __slots__ = (
-        "cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "told", "unit",
+        "cause", "has_ended", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "told",
+        "unit",
     )  # fmt: skip
 
     def __init__(self, unit: ChainUnit, place: Place, line: int, time: str) -> None:
@@ -64,6 +66,9 @@ class Call:
         """The usage of the last line."""
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
+        self.has_ended = False
+        """A line of it has a `stop_reason`.  Without one, the log (Claude Code 1.0 to 2.1) holds the usage of
+        the beginning of the answer's stream."""
         self.tier: str | None = None
         self.terms: Json = {}
         """How it was served and what is billed apart, as the last line that tells says."""
@@ -71,19 +76,19 @@ class Call:
         """Why the cache was not read, as the API told the client."""
 
     def merge(self, message: Json) -> None:
-        """Take over a line's usage: the prompt side once, of the output the largest."""
+        """Take over a line's usage: of the prompt side the last that says it, of the output the largest."""
         model = message.get("model")
         if isinstance(model, str):
             self.model = model
         self.cause = miss_cause(message) or self.cause
+        self.has_ended |= message.get("stop_reason") is not None
         usage = message.get("usage")
         if not isinstance(usage, dict) or usage == self.told:
             return  # each line of a message repeats its usage, and the last ones know more of it
         self.told = usage
-        if not self.prompt:
-            self.prompt = {
-                name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None
-            }
+        prompt = {name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None}
+        if not self.prompt or any(prompt.values()):
+            self.prompt = prompt
             hour = hour_writes(usage)
             if hour is not None and "cache_write_tokens" in self.prompt:
                 self.prompt["cache_write_1h_tokens"] = hour
@@ -116,6 +121,8 @@ class Call:
         ):
             if value is not None:
                 made[name] = value
+        if self.output is not None and not self.has_ended:
+            made["output_is_partial"] = True
         made |= self.terms
         if self.tier is not None:
             made["metadata"] = {"native": {"service_tier": self.tier}}
@@ -161,6 +168,10 @@ class Thread:
         """The line read last."""
         self.call: Call | None = None
         self.started = False
+        self.billed: int | None = None
+        """Tokens of the last input that was billed."""
+        self.compacted_at: int | None = None
+        """Tokens at which the client first compacts this thread by itself."""
         self.carried = False
         """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
@@ -218,6 +229,39 @@ class Thread:
             self.path.grow(unit)
         return added
 
+    def clear(self, leaf: ChainNode | None, message: Json) -> None:
+        """Take out what the provider cleared from a request: the oldest tool results, or turns of
+        reasoning."""
+        edits = mapping(message.get("context_management")).get("applied_edits")
+        for edit in edits if isinstance(edits, list) else ():
+            for name, kind in _CLEARED:
+                number = _count(mapping(edit).get(name))
+                for unit, entry in _oldest(leaf, kind, number) if number else ():
+                    if not entry.retracted:
+                        entry.retracted = True
+                        self.retracted.append(entry)
+                        self.path.touch(unit)
+
+
+_CLEARED: Final = (("cleared_tool_uses", "tool_result"), ("cleared_thinking_turns", "reasoning"))
+"""The counts of the edits that a provider applied, and the kind of item that each took out."""
+
+
+def _oldest(leaf: ChainNode | None, kind: str, number: int) -> Iterator[tuple[ChainUnit, Entry]]:
+    """What a request up to `leaf` had of a kind, of its first calls or answers up to a number of them."""
+    seen: dict[ChainNode, None] = {}
+    while leaf is not None and leaf not in seen:
+        seen[leaf] = None
+        leaf = leaf.parent
+    found: set[str] = set()
+    for unit in dict.fromkeys(node.unit for node in reversed(seen) if node.unit is not None):
+        for entry in unit.head + unit.tail:
+            if kind in (entry.kind, entry.tool and "tool_result"):
+                found.add(entry.tool or unit.key)
+                if len(found) > number:
+                    return
+                yield unit, entry
+
 
 _NOTHING: Final = RequestChange([], [], [], [], None)
 _TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
@@ -249,6 +293,7 @@ class StepWriter:
         self.usage(thread)
         if asked is not None:
             self._unanswered(thread, asked)
+        thread.clear(parent, message)
         thread.turn_to(parent.turn if parent is not None else None)
         place = thread.place(unit.key)
         body = asked.body if asked is not None else None
@@ -264,7 +309,7 @@ class StepWriter:
                 self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line, entry.time)
         for entry in advance.blanked:
             self._emit(vocab.ITEM_UPDATED, blocks.microcompacted(entry), place, entry.line)
-        cause = self._cause(advance, retracted, place)
+        cause = self._cause(advance, retracted, place, thread.billed)
         call = Call(unit, place, line, self._make.time)
         call.merge(message)
         self._assemble(thread, advance, call, cause, native, asked)
@@ -309,18 +354,22 @@ class StepWriter:
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
 
-    def _cause(self, advance: RequestChange, retracted: Container[str], place: Place) -> str | None:
+    def _cause(
+        self, advance: RequestChange, retracted: Container[str], place: Place, billed: int | None
+    ) -> str | None:
         """Tell a new compaction; otherwise return why the window shrank, and None if it did not."""
         compaction = advance.compaction
         if compaction is not None and compaction not in self._reported:
             self._reported.add(compaction)
-            self._compacted(compaction, advance, place)
+            self._compacted(compaction, advance, place, billed)
             return None
         if not advance.removed:
             return None
         return "branched" if any(block.item not in retracted for block in advance.removed) else None
 
-    def _compacted(self, compaction: Compaction, advance: RequestChange, place: Place) -> None:
+    def _compacted(
+        self, compaction: Compaction, advance: RequestChange, place: Place, billed: int | None
+    ) -> None:
         inserted = {block.item for edit in advance.edits for block in edit.inserted}
         left = [block.ref for block in advance.removed]
         known = {block.item for block in advance.removed}
@@ -330,6 +379,13 @@ class StepWriter:
         meta = compaction.meta
         native = {k: v for k, v in meta.items() if k not in ("preservedMessages", "preservedSegment")}
         trigger = meta.get("trigger")
+        before = _count(meta.get("preTokens"))
+        marks: Json = {"native": native} if native else {}
+        own: Json = {"compacted_at": before} if before and trigger == "auto" else {}
+        if summary is not None and not compaction.is_logged:
+            own["request"] = {"billed": False, "input_tokens": before or billed or 0}
+        if own:
+            marks["ctxctl"] = own
         record = self._make.record(
             compaction_id=compaction.native,
             scope="session",
@@ -338,7 +394,7 @@ class StepWriter:
             method="abstractive_summary" if summary is not None else "custom",
             trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
             coverage={"items": len(left)},
-            metadata={"native": native} if native else None,
+            metadata=marks or None,
         )
         self._emit(vocab.COMPACTION_COMPLETED, record, place, compaction.line)
 
@@ -354,6 +410,8 @@ class StepWriter:
         make, place, line = self._make, call.place, call.line
         name = f"asm-{thread.name}-{call.unit.key}"
         origin = thread.origin.metadata() if thread.origin is not None and not thread.started else {}
+        if not thread.started and thread.compacted_at is not None:
+            origin["compacted_at"] = thread.compacted_at
         thread.started = True
         model, settings = call.model, None
         if asked is not None:
@@ -381,6 +439,7 @@ class StepWriter:
         thread.call = None
         record = call.usage()
         if record is not None:
+            thread.billed = record["input_tokens"]
             self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
         self._announce_answer(thread, call.unit)
 

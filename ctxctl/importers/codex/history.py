@@ -30,6 +30,8 @@ class History:
         """The prompts that are still in the window, oldest first."""
         self.holds: frozenset[str] = frozenset()
         """Which of `tools` and `instructions` stand in the history itself, and not before it."""
+        self._is_logged = False
+        """Whether the request that wrote the last summary was a request of the log."""
         self._filled: set[str] = set()
         """The outputs that stand for real ones that never came, or have not come yet."""
 
@@ -88,8 +90,17 @@ class History:
 
     # -- compaction -----------------------------------------------------------------------------------------
 
-    def compact(self, payload: Json, items: ItemReader, line: int, *, tell: bool) -> None:
-        """Take a `compacted` record; `tell` is False where the parent thread did it, before it was forked."""
+    def compact(self, payload: Json, items: ItemReader, line: int, *, tell: bool, is_logged: bool) -> None:
+        """Take a `compacted` record.
+
+        Args:
+            payload: The record.
+            items: Reads its history.
+            line: Where it stands.
+            tell: False where the parent thread did it, before it was forked.
+            is_logged: Whether the request that wrote the summary was a request of the log.
+        """
+        self._is_logged = is_logged
         message = string(payload.get("message"))
         given = payload.get("replacement_history")
         if isinstance(given, list):
@@ -163,6 +174,8 @@ class History:
             metadata["ctxctl"] = {"derived": True}
         into = summary.block().ref if summary is not None else None
         fields: Json = {"metadata": metadata} if metadata else {}
+        if summary is not None and not self._is_logged:
+            fields["request"] = self.conversation.unbilled()
         self.conversation.compacted(gone, into, line=line, **fields)
 
     # -- going back -----------------------------------------------------------------------------------------

@@ -79,6 +79,8 @@ class Rollout(Run):
         self._answering = False
         self._counted = True
         """Whether the last request's bill is known, or there was none."""
+        self._is_bare = False
+        """Whether the last bill is of a request without an answer in the log, such as a compaction's."""
         self._unbilled: list[Place] = []
         """The places of the requests since the last bill that were stopped and got no bill."""
         self._inheriting = False
@@ -350,6 +352,7 @@ class Rollout(Run):
             self._settle(read)
             return
         if read.answer:
+            self._is_bare = False
             if not self._answering:
                 self._request()
         else:
@@ -441,6 +444,7 @@ class Rollout(Run):
             self._billed(record)
 
     def _billed(self, record: Json) -> None:
+        self._is_bare = self._counted
         if self._counted:
             self._request(derived=True)
         conversation = self._history.conversation
@@ -482,7 +486,9 @@ class Rollout(Run):
     def _compacted(self, payload: Json) -> None:
         self._add_displayed()
         self._answering = False
-        self._history.compact(payload, self._items, self.line.number, tell=not self._copying)
+        tell = not self._copying
+        self._history.compact(payload, self._items, self.line.number, tell=tell, is_logged=self._is_bare)
+        self._is_bare = False
         self._see_head()
 
 

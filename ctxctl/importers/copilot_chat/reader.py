@@ -183,7 +183,8 @@ class Export(Run):
             summary = string(told.get("text"))
         if summary is not None:
             part = Part("thread_summary", summary, "user", title="conversation summary")
-            conversation.compact([part], summary=part, metadata={"ctxctl": {"derived": True}})
+            marks, asked = {"ctxctl": {"derived": True}}, conversation.unbilled()
+            conversation.compact([part], summary=part, metadata=marks, request=asked)
 
 
 def _asked(request: Json, metadata: Json, name: str) -> list[Part]:

@@ -22,12 +22,13 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-cli"
 _MAX_ID: Final = 80
 _TOTALS: Final = "copilot.session.shutdown"
-"""The event type that keeps a session's own totals; the engine ignores it."""
+"""The event type that keeps a session's own totals as they were logged."""
 _TOTAL_FIELDS: Final = (
     "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
     "toolDefinitionsTokens", "currentModel",
@@ -35,6 +36,13 @@ _TOTAL_FIELDS: Final = (
 _SHORT_ERRORS: Final = (1, 0, 100)
 """Versions since log a short message of a call that failed and send another; of older ones that is not known.
 Found in runs of 1.0.102 beside what they sent."""
+_USED: Final = (
+    ("input_tokens", "inputTokens", "input"),
+    ("cached_tokens", "cacheReadTokens", "cachedInput"),
+    ("cache_write_tokens", "cacheWriteTokens"),
+    ("output_tokens", "outputTokens", "output"),
+)
+"""The counts of a compaction's request, with the names that versions give them."""
 _KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
 """Types of events that tell of requests although the runtime does not keep them."""
 
@@ -266,11 +274,13 @@ class Session(Run):
         conversation.splice(lane.start, len(gone), self._placed([summary]))
         native = {name: value for name, value in data.items() if isinstance(value, int | bool)}
         used = data.get("compactionTokensUsed")
+        request = conversation.unbilled(count(data.get("preCompactionTokens")))
         if isinstance(used, dict):
             native["compactionTokensUsed"] = shallow(used)
+            request = {ours: n for ours, *names in _USED for name in names if (n := count(used.get(name)))}
         conversation.compacted(
             gone, summary.block().ref, line=self.line.number,
-            metadata={"native": native, "ctxctl": {"derived": True}},
+            metadata={"native": native, "ctxctl": {"derived": True}}, request=request,
         )  # fmt: skip
 
     def _cleared(self, data: Json, record: Json) -> None:
@@ -314,6 +324,10 @@ class Session(Run):
                 if bill is not None and bill["input_tokens"] and not asked[0].has_bill:
                     bill["metadata"] = {"ctxctl": {"derived": True}}
                     asked[0].billed(bill)
+
+        if asked:
+            lane = self._lanes[None] if self._lanes.get(None) in asked else asked[0]
+            lane.conversation.stated(_total(data), line=self.line.number)
 
     # -- messages -------------------------------------------------------------------------------------------
 
@@ -412,6 +426,36 @@ class Session(Run):
                 first.kind, error, first.role, key=first.item, title=first.title, native=first.native,
                 line=first.line,
             )  # fmt: skip
+
+
+def _total(data: Json) -> Json | None:
+    """What the end of a run says of the whole session, the runs before it included."""
+    metrics, details = data.get("modelMetrics"), data.get("tokenDetails")
+    by_model = []
+    for model, told in metrics.items() if isinstance(metrics, dict) else ():
+        told = told if isinstance(told, dict) else {}
+        usage, requests = told.get("usage"), told.get("requests")
+        usage = usage if isinstance(usage, dict) else {}
+        by_model.append(
+            stated_total(
+                "session",
+                input_tokens=usage.get("inputTokens"),
+                cached=usage.get("cacheReadTokens"),
+                cache_write=usage.get("cacheWriteTokens"),
+                output_tokens=usage.get("outputTokens"),
+                reasoning=usage.get("reasoningTokens"),
+                model=model,
+                requests=requests.get("count") if isinstance(requests, dict) else requests,
+            )
+        )
+    kinds = details.items() if isinstance(details, dict) else ()
+    counts = {kind: one.get("tokenCount") for kind, one in kinds if isinstance(one, dict)}
+    return stated_total(
+        "session", by_model=by_model, premium_requests=data.get("totalPremiumRequests"),
+        input_tokens=None if any("input_tokens" in (one or {}) for one in by_model) else counts.get("input"),
+        cached=counts.get("cache_read"), cache_write=counts.get("cache_write"),
+        output_tokens=counts.get("output"),
+    )  # fmt: skip
 
 
 def _calls(data: Json) -> list[str]:

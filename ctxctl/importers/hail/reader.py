@@ -11,7 +11,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, count, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import usage_record
+from ctxctl.providers.usage import stated_total, usage_record
 from ctxctl.trace.source import Source
 
 _ANSWERS: Final = ("AgentMessage", "Thinking")
@@ -45,6 +45,12 @@ class Hail:
             elif kind == "event":
                 self._run.make.at(record.get("timestamp"))
                 self._event(record)
+            elif kind == "stats":
+                total = stated_total(
+                    "session", input_tokens=record.get("total_input_tokens"),
+                    output_tokens=record.get("total_output_tokens"), model=self._model,
+                )  # fmt: skip
+                self._window.stated(total, line=self._run.line.number)
             yield from self._run.drain()
         yield from self._run.finish()
 
@@ -70,6 +76,8 @@ class Hail:
         data = data if isinstance(data, dict) else {}
         if kind == "Custom" and data.get("kind") == "token_count":
             self._count(record.get("attributes"))
+        if kind == "Custom" and data.get("kind") == "context_compacted":
+            self._compacted(native)
         if not isinstance(kind, str) or kind in _SKIPPED:
             return
         text = _text(record.get("content"))
@@ -119,6 +127,16 @@ class Hail:
                 self._titles[key] = title
         text = f"{name} {build.canonical(arguments)}"
         self._append(Part("tool_call", text, "assistant", key=native, title=title))
+
+    def _compacted(self, native: str | None) -> None:
+        """Take a compaction of Codex, which leaves the prompts and puts a summary behind them."""
+        prompts = {row[0].item for row in self._window.rows if row[1] == "user_message"}
+        self._answering, self._thought = False, None
+        self._window.compact(
+            [], keep=prompts.__contains__, line=self._run.line.number, compaction_id=native,
+            loss_notes=["The summary is not recorded, nor whether all prompts stayed."],
+            metadata={"ctxctl": {"derived": True}}, request=self._window.unbilled(),
+        )  # fmt: skip
 
     def _append(self, part: Part) -> None:
         part.line = self._run.line.number

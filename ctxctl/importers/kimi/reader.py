@@ -213,7 +213,7 @@ class Kimi:
         told = {n: record[n] for n in ("tokensBefore", "tokensAfter", "compactedCount") if n in record}
         self._window.compacted(
             left, summary.block().ref if summary is not None else None, line=self._line,
-            metadata={"native": told},
+            metadata={"native": told}, request=self._window.unbilled(count(told.get("tokensBefore"))),
         )  # fmt: skip
         self._message = 0
         self._messages = {row[0].item: 0 for row in stays}

@@ -329,12 +329,14 @@ class Session(Run):
         kept = System(prompt, None, first=True, line=self.line.number) if isinstance(prompt, dict) else None
         entry.system, entry.started = kept, True
         told = {name: record[name] for name in ("tokensBefore", "fromHook", "reason") if name in record}
+        asked = self.conversation.unbilled(count(told.get("tokensBefore")))
         self.conversation.compact(
             [*self._head, *window_at(entry, self.make, self._reader)],
             summary=summary,
             line=self.line.number,
             compaction_id=native,
             metadata={"native": shallow(told)} if told else None,
+            request=None if told.get("fromHook") else asked,
         )
         self._at = self._shown = self._tree.head = entry
         if late is not None:

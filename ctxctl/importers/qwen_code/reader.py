@@ -128,15 +128,15 @@ class Qwen:
             n: v for n in ("originalTokenCount", "newTokenCount") if (v := count(info.get(n))) is not None
         }
         history = payload.get("compressedHistory")
-        line = self._run.line.number
+        line, asked = self._run.line.number, window.unbilled(native.get("originalTokenCount"))
         if not isinstance(history, list):
-            window.compacted([], None, line=line, metadata={"native": native})
+            window.compacted([], None, line=line, metadata={"native": native}, request=asked)
             return
         parts = [part for one in history if isinstance(one, dict) for part in self._cut(one, None)]
         summary = next((part for part in parts if part.kind == "user_message"), None)
         if summary is not None:
             summary.kind = "thread_summary"
-        window.compact(parts, summary=summary, line=line, metadata={"native": native})
+        window.compact(parts, summary=summary, line=line, metadata={"native": native}, request=asked)
         self._rows.clear()
 
 

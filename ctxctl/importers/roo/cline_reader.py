@@ -81,13 +81,15 @@ class _Session:
             if part.kind in ("user_message", "assistant_message"):
                 part.kind = "thread_summary"
         summary = next((part for part in parts if part.kind == "thread_summary"), None)
-        told = (
-            {"native": {"tokensBefore": before}} if (before := count(metadata.get("tokensBefore"))) else None
-        )
+        before = count(metadata.get("tokensBefore"))
+        told = {"native": {"tokensBefore": before}} if before else None
         kept = {row[0].item for row in self._window.rows if row[1] == "system_prompt"}
         head = self._window.rows[: len(kept)]
         self._window.splice(len(head), len(self._window.rows) - len(head), parts)
-        self._window.compacted([], summary.block().ref if summary is not None else None, metadata=told)
+        self._window.compacted(
+            [], summary.block().ref if summary is not None else None, metadata=told,
+            request=self._window.unbilled(before),
+        )  # fmt: skip
 
     def _answer(self, message: Json, parts: list[Part]) -> None:
         info = mapping(message.get("modelInfo"))
@@ -149,12 +151,8 @@ def _file(block: Json) -> Part:
 
 def _bill(metrics: Json, provider: str | None, model: str | None) -> Json | None:
     """What an answer cost: `inputTokens` is the whole context, what the cache held included."""
-    cached, written = count(metrics.get("cacheReadTokens")), count(metrics.get("cacheWriteTokens"))
-    given: Any = metrics.get("inputTokens")
-    held = (cached or 0) + (written or 0)
     return usage_record(
-        input_tokens=given, output_tokens=metrics.get("outputTokens"), cached=cached, cache_write=written,
-        # The cache holds more than the total, so it cannot be a part of the total.
-        excludes_cache=held > (count(given) or 0),
+        input_tokens=metrics.get("inputTokens"), output_tokens=metrics.get("outputTokens"),
+        cached=metrics.get("cacheReadTokens"), cache_write=metrics.get("cacheWriteTokens"),
         provider=provider, model=model, native={"cost": metrics["cost"]} if "cost" in metrics else None,
     )  # fmt: skip

@@ -240,6 +240,10 @@ def _of_piece(part: Part, piece: Piece, *, injected: bool, origin: Origin) -> Pa
     return whole
 
 
+SUMMARY_SOURCE: Final = "context-summary"
+"""The source of the reminder with which context-simple's strategy `summary` replaces early messages."""
+
+
 def _reminder(piece: Piece, role: str, line: int, segment: str) -> Part:
     if piece.source is None:
         title = "reminder" if piece.tag else "text injected behind a reminder"
@@ -247,8 +251,9 @@ def _reminder(piece: Piece, role: str, line: int, segment: str) -> Part:
             "policy_note", piece.text, role, title=title, line=line, before=piece.before, segment=segment
         )
     refs = [{"schema_version": "0.1.1", "source_id": piece.source, "source_kind": "hook"}]
+    kind = "thread_summary" if piece.source == SUMMARY_SOURCE else "policy_note"
     return Part(
-        "policy_note", piece.text, role, key=f"reminder:{piece.source}", title=f"reminder: {piece.source}",
+        kind, piece.text, role, key=f"reminder:{piece.source}", title=f"reminder: {piece.source}",
         line=line, before=piece.before, segment=segment, source_refs=refs,
     )  # fmt: skip
 

@@ -204,9 +204,17 @@ class Requests:
         stays = {part.item for part in made}
         gone = [ref for ref, item, kind in before if item not in stays and kind in _HISTORY]
         gone += passed
-        for at, one in enumerate(self._compactions, 1):
-            last = at == len(self._compactions)
-            self.conversation.compacted(gone if last else [], None, line=one.line, **one.fields())
+        told = {ref for ref, _, _ in before}
+        summary = next((p for p in made if p.kind == "thread_summary" and p.block().ref not in told), None)
+        into: Json = {} if summary is None else {"method": "abstractive_summary"}
+        ref = summary.block().ref if summary is not None else None
+        for one in self._compactions[:-1]:
+            self.conversation.compacted([], None, line=one.line, **one.fields())
+        if self._compactions:
+            one = self._compactions[-1]
+            self.conversation.compacted(gone, ref, line=one.line, **{**one.fields(), **into})
+        elif summary is not None:
+            self.conversation.compacted(gone, ref, line=line, metadata={"ctxctl": {"derived": True}})
         self._forget()
 
     def _passed(self, made: list[Part]) -> list[str]:

@@ -15,7 +15,7 @@ from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
 from ctxctl.providers.dialects.units import LeftOut, Piece, Unit
-from ctxctl.providers.usage import miss_cause, usage_record
+from ctxctl.providers.usage import chat_usage, miss_cause, usage_record
 
 _FRONT: Final = ("system", "developer")
 """Roles of messages that may stand before the conversation."""
@@ -258,8 +258,6 @@ __all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Piece", "Unit"]
 
 _RULES: Final = {
     "anthropic": ("anthropic", "default", "usage"),
-    "openai-chat": ("openai", "chat", "usage"),
-    "openai-responses": ("openai", "responses", "usage"),
     "gemini": ("google", "default", "usageMetadata"),
 }
 """By dialect: genai-prices' provider and flavour, and the field of the response that bills."""
@@ -281,6 +279,11 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
         response: The response body, with the final totals of a stream.
         model: The model asked for, where the response does not name the one that answered.
     """
+    if dialect.startswith("openai"):
+        used = response.get("usage")
+        named = string(response.get("model")) or model
+        native = _kept(used) if isinstance(used, dict) else None
+        return chat_usage(used, provider="openai", model=named, native=native, response=response)
     provider, flavour, field = _RULES[dialect]
     bill = response.get(field)
     if dialect == "gemini" and not isinstance(bill, dict):
@@ -344,7 +347,7 @@ def _counts(dialect: str, bill: Json) -> Json:
     """The fields that bill, without what is no count, and in the spelling that genai-prices knows."""
     made: Json = {}
     for name, value in bill.items():
-        name = _SPELLED.get(name, name)
+        name = _SPELLED.get(name, name) if dialect == "gemini" else name
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
             made[name] = value
         elif isinstance(value, dict):
@@ -352,13 +355,6 @@ def _counts(dialect: str, bill: Json) -> Json:
                 key: inner for key, inner in value.items()
                 if isinstance(inner, int) and not isinstance(inner, bool) and 0 <= inner < 2**53
             }  # fmt: skip
-    told = made.get("prompt_tokens_details")
-    details: Json = told if isinstance(told, dict) else {}
-    if dialect == "openai-chat" and "cached_tokens" not in details:
-        # DeepSeek's spelling; a part of the prompt's tokens as well.
-        hit = made.get("prompt_cache_hit_tokens")
-        if isinstance(hit, int):
-            made["prompt_tokens_details"] = {**details, "cached_tokens": hit}
     return made
 
 

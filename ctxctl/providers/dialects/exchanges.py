@@ -14,7 +14,7 @@ import orjson
 
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.lines import Line
-from ctxctl.ingest.parts import Part, string
+from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
@@ -34,6 +34,8 @@ _REMEMBERED: Final = 4096
 _PROMPTS: Final = frozenset(("user_message", "image", "custom", "thread_summary"))
 _MODEL: Final = re.compile(r"/models/([^/:?]+):|/model/([^/?]+)/invoke")
 """A model in an address: of Google's API, of Bedrock's."""
+_CREATED: Final = ("created", "created_at", "createTime")
+"""When an answer was begun, by its own word: OpenAI's two APIs, Vertex AI."""
 _AHEAD: Final = 16
 """Requests looked at before it is said which conversation is the main one."""
 
@@ -92,7 +94,8 @@ class Exchanges:
 
     def _take(self, exchange: Exchange, *, main: bool = True) -> None:
         run = self._run
-        run.make.at(exchange.time)
+        answer = mapping(exchange.response)
+        run.make.at(exchange.time or next((t for n in _CREATED if (t := moment(answer.get(n)))), None))
         if not isinstance(exchange.request, dict):
             run.problem("no-request", "an answer without its request; skipped", Line(exchange.line, 0, b""))
             return

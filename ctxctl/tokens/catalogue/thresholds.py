@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ctxctl.tokens.catalogue.clients import numbers
+from ctxctl.tokens.catalogue.clients import CLAUDE_CODE, numbers
 from ctxctl.tokens.catalogue.names import spellings
 
 
@@ -70,6 +70,14 @@ _MILLION: Final = 1_000_000
 
 
 def _claude_code(asked: Asked) -> Threshold | None:
+    """The line at which Claude Code compacts, where it does not wait until the provider refuses a prompt."""
+    version = numbers(asked.version)
+    if version is not None and version > (2, 1, 110) and not _ahead(asked):
+        return None
+    return _claude_line(asked)
+
+
+def _claude_line(asked: Asked) -> Threshold | None:
     version = numbers(asked.version)
     output = _claude_output(asked)
     if asked.window is None or output is None or version is None or version < (2, 0, 30):
@@ -78,8 +86,6 @@ def _claude_code(asked: Asked) -> Threshold | None:
         reserve = min(output, _CLAUDE_OUTPUT)
         rule = "window - min(max output, 32,000) - 13,000, as in 2.0.30 and 2.1.20"
     else:
-        if version > (2, 1, 110) and not _ahead(asked):
-            return None
         reserve = min(output, _CLAUDE_RESERVE)
         rule = "window - min(max output, 20,000) - 13,000, as in 2.1.21 to 2.1.330"
     shown = ".".join(map(str, version))
@@ -103,6 +109,22 @@ def _ahead(asked: Asked) -> bool:
     if asked.window is not None and asked.window >= _MILLION:
         return True
     return not _LARGER_ELSEWHERE.isdisjoint(s.name for s in spellings(asked.model or ""))
+
+
+_WINDOWS: Final = (200_000, 256_000, 500_000, 1_000_000)
+"""Windows in which Claude Code may run a model."""
+
+
+def compacted_window(
+    runtime: str, tokens: int, version: str | None, model: str | None
+) -> tuple[int, Threshold] | None:
+    """The window for which a size at which Claude Code compacted by itself is at its line, and that line."""
+    if runtime in CLAUDE_CODE:
+        for window in _WINDOWS:
+            line = _claude_line(Asked(window, None, None, version, model))
+            if line is not None and line.tokens <= tokens < window:
+                return window, line
+    return None
 
 
 _CODEX_USED: Final = 95

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.analysis.handed_on import KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN
+from ctxctl.analysis.handed_on import KEPT, KINDS, LATER, NOWHERE, SUMMARY, UNKNOWN
 from ctxctl.item_names import ItemNames, local
 from ctxctl.report.compaction_words import kinds_text, triggers_text
 from ctxctl.report.compactions import NOTE, UNREAD_SUMMARY, flow_text, unread_text
@@ -24,6 +24,7 @@ _LONG: Final = 400
 _NAME: Final = 54
 _TITLES: Final = {
     SUMMARY: "in the summary",
+    KEPT: "not in the summary, but still in the window",
     LATER: "not in the summary, but seen again later",
     NOWHERE: "neither in the summary nor seen again",
     UNKNOWN: "not known",
@@ -143,7 +144,7 @@ def _facts(known: Known, one: Compaction, kind: str) -> Iterator[Line]:
     rest = f"; {number(more)} more were not looked for" if more else ""
     yield Line("")
     yield Line(f"{number(len(facts))} {name}: {counts}{rest}", "@")
-    for place in (NOWHERE, UNKNOWN, LATER, SUMMARY):
+    for place in (NOWHERE, UNKNOWN, LATER, KEPT, SUMMARY):
         for handed in one.of(kind, place):
             yield _fact(known, one, handed)
 
@@ -156,7 +157,7 @@ def _fact(known: Known, one: Compaction, handed: Handed) -> Line:
         notes.append(f"again at {handed.turn}.{handed.step}")
         goal = _goal(known, (one.session, one.thread, handed.turn, handed.step))
     end = f"  ({', '.join(notes)})" if notes else ""
-    sign = {SUMMARY: "✓", LATER: "↺", NOWHERE: "∅", UNKNOWN: "?"}[handed.where]
+    sign = {SUMMARY: "✓", KEPT: "=", LATER: "↺", NOWHERE: "∅", UNKNOWN: "?"}[handed.where]
     return Line(f"  {sign} {preview(text, _LONG)}{end}", "!" if handed.where == NOWHERE else " ", goal, 4)
 
 

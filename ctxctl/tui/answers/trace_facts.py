@@ -9,7 +9,6 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
-from ctxctl.report.sent import unrecorded_label
 from ctxctl.session.calibration import calibration_note
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace
@@ -37,7 +36,6 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         problems=inspector.problem_count,
         late=inspector.late_events,
         live=live,
-        unrecorded=_unrecorded(inspector),
         places=places_of(inspector.format),
         size=inspector.trace.source.size,
     )
@@ -63,16 +61,6 @@ def _learned(inspector: Inspector) -> str:
     """What the log was completed by, for the head of the main screen."""
     used = inspector.learned
     return f" (learned: {used.learned.name}, {used.items} items)" if used is not None else ""
-
-
-def _unrecorded(inspector: Inspector) -> str:
-    """What is sent and not in the trace: as its import measured, until then as its format declares."""
-    from ctxctl.importers.capture import about_format
-
-    summary = inspector.summary
-    measured = () if summary is None else summary.fidelity
-    about = None if measured else about_format(inspector.format)
-    return unrecorded_label(measured, about)
 
 
 def _edited(edited: Edited) -> str:

@@ -113,6 +113,43 @@ def test_commands_figures_and_messages(tmp_path: Path) -> None:
     assert where(found.of("message")) == {"Keep port 8443 and the 1,250 rows of 2026.": "nowhere"}
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("cd /p && pytest -q tests/test_a.py 2>&1 | tail -20", "Ran `pytest tests/test_a.py`: 3 failed."),
+        ("pytest tests/test_a.py > /tmp/out", "pytest -q test_a.py fails"),
+        ("uv run pytest -k name tests/test_a.py", "pytest is run on tests/test_a.py"),
+        (".venv/bin/python -m ruff check .", "ruff check is clean"),
+        ("FOO=1 git -C /p commit -m 'fix it'", "a git commit was made"),
+        ('bash -lc "cargo build --release"', "cargo build passes"),
+        ("npm run build && npm test", "npm test passes, and so does npm run build"),
+        ("make", "`make` is enough"),
+        ("for f in a b; do ruff check $f; done", "all is well by ruff check"),
+    ],
+)
+def test_a_command_is_known_by_its_program_and_main_argument(tmp_path: Path, line: str, said: str) -> None:
+    found = compacted(session(tmp_path, [call("one", command=line)], said, []))
+    assert where(found.of("command")) == {line: "summary"}
+    other = compacted(session(tmp_path, [call("one", command=line)], "pytest, git, cargo and makefiles", []))
+    assert where(other.of("command")) == {line: "nowhere"}
+
+
+def test_what_stayed_in_the_window_is_not_lost_and_times_are_no_figures(tmp_path: Path) -> None:
+    said = "At 2026-09-01T10:00:00.123Z, 09:14:07,512 and 1756713600123 8443 of src/a.py was 12.75% full,"
+    taken = [item("old", f"{said} not 977.", kind="assistant_message"), call("one", file_path="src/b.py")]
+    stays = item("stays", "8443 open\nsrc/b.py: 40 lines", kind="tool_result")
+    path = tmp_path / "t.jsonl"
+    second = [compact(["old", "one"], "sum"), summary("sum", "All well."), assembly("w2", ["sum", "stays"])]
+    later = item("later", "of 977", kind="tool_result")
+    first = [*taken, stays, assembly("w1", ["old", "one", "stays"]), inject("w1")]
+    third = [later, assembly("w3", ["sum", "stays", "later"]), inject("w3")]
+    steps = [*at("1", "1", *first), *at("2", "1", *second, inject("w2")), *at("3", "1", *third)]
+    path.write_bytes(lines(steps))
+    found = compacted(path)
+    assert where(found.of("figure")) == {"8443": "kept", "12.75%": "nowhere", "977": "later"}
+    assert where(found.of("path")) == {"src/a.py": "nowhere", "src/b.py": "kept"}
+
+
 def test_of_lists_of_tasks_the_last_says_what_is_open(tmp_path: Path) -> None:
     first = call(
         "one", todos=[{"content": "write", "status": "pending"}, {"content": "test", "status": "pending"}]

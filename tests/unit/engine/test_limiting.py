@@ -55,7 +55,7 @@ def test_the_client_s_version_stays_until_another_is_told() -> None:
     found = windows(session("2.1.20", None, "2.1.37"), "claude-code")
     assert [w.limit for w in found] == [200_000] * 3
     assert [w.threshold for w in found] == [155_000, 155_000, 167_000]
-    assert {w.limit_source for w in found} == {"catalogue"}
+    assert {w.limit_source for w in found} == {"client"}
     assert found[1].limit_note is not None
     assert found[1].limit_note.startswith("200,000 by Claude Code 2.1.20")
     assert found[2].threshold_source is not None

@@ -116,6 +116,23 @@ def test_a_compaction_names_what_left_and_what_was_cut() -> None:
     assert cut == ["user_message-1", "call_1/result"]
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_summary_takes_the_place_of_the_messages_that_it_sums_up(tmp_path: Path, is_told: bool) -> None:
+    reminder = '<system-reminder source="context-summary">\nSo far: all well.\n</system-reminder>'
+    log = Log()("llm:request", **ASK, raw=body(user("a"), user("b"), user("c")))
+    if is_told:
+        log("context:compaction", before_messages=3, after_messages=2, messages_removed=1, budget=90)
+    log("llm:request", **ASK, raw=body(user("a"), user(reminder), user("c")))
+    found = log.windows(tmp_path)
+    assert found[1].kinds()[-3:] == ["user_message", "thread_summary", "user_message"]
+    (told,) = data(log.events(), "context.compaction.completed")
+    assert (told["method"], told["summary_ref"].partition("@")[0]) == (
+        "abstractive_summary", "reminder:context-summary",
+    )  # fmt: skip
+    (left,) = [change for change in found[1].step.changes if change.status == "removed"]
+    assert (left.cause, left.into) == ("compacted", "reminder:context-summary")
+
+
 def test_a_stub_is_the_message_that_it_stands_for() -> None:
     found = fixture("bodies-openai-compaction.jsonl")
     stubbed, back = found[4].step, found[5].step

@@ -186,7 +186,7 @@ def test_microcompaction_blanks_results_and_a_boundary_replaces_the_rest() -> No
     ]
     assert data["summary_ref"].startswith("c-01@")
     assert (data["trigger"], data["method"]) == ("token_pressure", "abstractive_summary")
-    assert data["metadata"] == {"native": {"trigger": "auto", "preTokens": 155_189}}
+    assert data["metadata"]["native"] == {"trigger": "auto", "preTokens": 155_189}
     assert frames(found)["main", "msg_06"] == ["c-01", "at-1", "u-03"]
     assert all("cause" not in own(e) for e in of_type(found, ASSEMBLY))
 

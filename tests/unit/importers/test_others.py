@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,6 +82,28 @@ def test_hail_bills_what_the_total_grew_by() -> None:
     assert found[1].kinds() == ["user_message", "reasoning", "assistant_message", "tool_call", "tool_result"]
     events, _ = imported("hail", HAIL.read_bytes())
     assert sum(u["input_tokens"] for u in of_type(events, USAGE)) == 2200
+
+
+def test_hail_tells_that_codex_compacted(tmp_path: Path) -> None:
+    def event(number: int, event_type: Json, text: str) -> Json:
+        blocks = [{"type": "Text", "text": text}]
+        made = {"type": "event", "event_id": f"e-{number}", "timestamp": "2026-02-27T09:00:01.000Z"}
+        return {**made, "event_type": event_type, "content": {"blocks": blocks}}
+
+    lines = [
+        {"type": "header", "version": "hail-1.0.0", "session_id": "s", "agent": {"tool": "codex"}},
+        event(1, {"type": "UserMessage"}, "go"),
+        event(2, {"type": "AgentMessage"}, "done"),
+        event(3, {"type": "Custom", "data": {"kind": "context_compacted"}}, "context compacted"),
+        event(4, {"type": "UserMessage"}, "on"),
+        event(5, {"type": "AgentMessage"}, "done again"),
+    ]
+    events, _ = imported("hail", jsonl(*lines))
+    (told,) = of_type(events, COMPACTED)
+    assert told["source_item_refs"][0].startswith("e-2@")
+    assert told["metadata"]["ctxctl"]["request"]["billed"] is False
+    (tmp_path / "s.hail.jsonl").write_bytes(jsonl(*lines))
+    assert windows(tmp_path / "s.hail.jsonl", "hail")[-1].texts() == ["go", "on"]
 
 
 def test_qwen_goes_back_to_a_parent() -> None:

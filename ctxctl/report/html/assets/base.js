@@ -46,6 +46,11 @@ function dollars(amount) {
   return sign + '$' + cents.format(size);
 }
 
+// A lower bound; at least next to nothing says nothing.
+function atLeast(text) {
+  return text.startsWith('under') ? '-' : `≥${text}`;
+}
+
 function short(n) {
   const size = Math.abs(n);
   const sign = n < 0 ? '−' : '';

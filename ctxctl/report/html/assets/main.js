@@ -71,9 +71,10 @@ function headLine() {
   if (threads.length > 1) facts_.push(plural(threads.length, 'thread'));
   const cost = index.cost;
   if (priced(cost)) {
-    const money = cost.doubted?.requests ? cost.doubted.believed : cost.billed;
-    const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}${dollars(money.total)} billed` : null;
-    facts_.push(billed ?? (cost.sent ? `${cost.unsized_steps ? '≥ ' : ''}${dollars(cost.sent.total)} in all` : 'cost not known'));
+    const all = (money, sign) => cost.lower_bound ? atLeast(dollars(money.total)) : sign + dollars(money.total);
+    const money = cost.partial_outputs?.requests ? cost.partial_outputs.believed : cost.billed;
+    const billed = cost.steps > cost.unreported_steps && money ? `${all(money, money === cost.billed ? '' : '≈')} billed` : null;
+    facts_.push(billed ?? (cost.sent ? `${all(cost.sent, '')} in all` : 'cost not known'));
   }
   clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40),
     ' · tokens ', say(header.calibration?.method ?? header.encoding, 60),

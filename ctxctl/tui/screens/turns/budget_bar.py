@@ -22,14 +22,12 @@ UNKNOWN: Final = "▒"
 """What was sent and is not in the capture."""
 
 
-def bar(
-    step: Step | None, width: int, stale: Mapping[str, int] | None = None, unrecorded: str = NOT_RECORDED
-) -> Parts:
+def bar(step: Step | None, width: int, stale: Mapping[str, int] | None = None) -> Parts:
     """The window as one line: a stretch for each segment with its name, then what is free and reserved.
 
     Each segment in use has at least one cell; one too narrow for its name shows the name's first letter.
-    The end of a stretch that older copies take up is `░`; `▒` is what was sent and is not recorded, by the
-    name `unrecorded`, and `┆` where the runtime compacts by itself.
+    The end of a stretch that older copies take up is `░`; `▒` is what was sent and is not recorded, and
+    `┆` where the runtime compacts by itself.
     """
     room = max(width - 2, 0)
     if step is None or room == 0:
@@ -50,7 +48,7 @@ def bar(
         here = _within(mark, at, size)
         at += size
         if name == UNRECORDED:
-            parts.append((_hatched(unrecorded, size, here), f"segment-{UNRECORDED}"))
+            parts.append((_hatched(size, here), f"segment-{UNRECORDED}"))
             continue
         old = min(round((stale or {}).get(name, 0) / tokens * size), max(size - 1, 0))
         style = name if name in SEGMENTS else "other"
@@ -99,7 +97,7 @@ def _marked(parts: Parts, at: int) -> Parts:
     return marked
 
 
-def legend(step: Step | None, width: int, unrecorded: str = NOT_RECORDED) -> Parts:
+def legend(step: Step | None, width: int) -> Parts:
     """The segments' names and tokens, in the colours of the bar; what does not fit is left out."""
     if step is None:
         return [(" " * width, "")]
@@ -109,7 +107,7 @@ def legend(step: Step | None, width: int, unrecorded: str = NOT_RECORDED) -> Par
         style = f"legend-{name if name in SEGMENTS else 'other'}"
         mark = "■ "
         if name == UNRECORDED:
-            name, mark = unrecorded if width >= 110 else NOT_RECORDED, f"{UNKNOWN} "
+            name, mark = NOT_RECORDED, f"{UNKNOWN} "
         entries.append((f"{name} {show(tokens)}", style, mark))
     return _entries(entries + _besides(step, show, brief=width < 110), width)
 
@@ -179,13 +177,10 @@ def _labelled(name: str, size: int, mark: int | None) -> str:
     return pad(" " * (mark == 0 and size > 1) + name[:1].upper(), size)
 
 
-def _hatched(label: str, size: int, mark: int | None) -> str:
+def _hatched(size: int, mark: int | None) -> str:
     """What is not recorded, by its name where there is room; without colour it is told by its hatching."""
-    for name in (label, NOT_RECORDED):
-        lead = _lead(2, cells(name) + 2, size - 2, mark)
-        if lead is not None:
-            return f"{UNKNOWN * lead} {name} ".ljust(size, UNKNOWN)
-    return UNKNOWN * size
+    lead = _lead(2, cells(NOT_RECORDED) + 2, size - 2, mark)
+    return UNKNOWN * size if lead is None else f"{UNKNOWN * lead} {NOT_RECORDED} ".ljust(size, UNKNOWN)
 
 
 def _filled(label: str, size: int, fill: str, style: str, mark: int | None) -> Parts:

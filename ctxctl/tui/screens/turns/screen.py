@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from ctxctl.model.results import Step
-from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui import keys
 from ctxctl.tui.changes import Arrangement
 from ctxctl.tui.document import Document
@@ -49,12 +48,11 @@ class BudgetBar(Banner):
     def __init__(self, *, ident: str | None = None) -> None:
         super().__init__(lambda width: [self._bar(width), self._legend(width)], ident=ident)
         self._detail: Detail | None = None
-        self._unrecorded = NOT_RECORDED
 
-    def show(self, detail: Detail | None, unrecorded: str = NOT_RECORDED) -> None:
-        """Show the window of a frame; None shows an empty bar.  `unrecorded`: what is not in the trace."""
-        if detail is not self._detail or unrecorded != self._unrecorded:
-            self._detail, self._unrecorded = detail, unrecorded
+    def show(self, detail: Detail | None) -> None:
+        """Show the window of a frame; None shows an empty bar."""
+        if detail is not self._detail:
+            self._detail = detail
             self.update()
 
     @property
@@ -63,10 +61,10 @@ class BudgetBar(Banner):
 
     def _bar(self, width: int) -> Parts:
         stale = None if self._detail is None else self._detail.stale
-        return bar(self._step, width, stale, self._unrecorded)
+        return bar(self._step, width, stale)
 
     def _legend(self, width: int) -> Parts:
-        return legend(self._step, width, self._unrecorded)
+        return legend(self._step, width)
 
 
 MOST: Final = 0.03
@@ -295,7 +293,7 @@ class TurnsScreen(Board[None]):
             self._titles()
             for name in ("head", "turn-heading", "change-heading"):
                 self.query_one(f"#{name}", Banner).update()
-            self.query_one("#budget", BudgetBar).show(self.state.detail, self.state.trace.unrecorded)
+            self.query_one("#budget", BudgetBar).show(self.state.detail)
 
     def _ask_detail(self, *, hold: bool) -> None:
         """Ask for the frame under the cursor if it is another one than before, or lacks its skipped items.
@@ -570,19 +568,19 @@ class TurnsScreen(Board[None]):
         """Ask which changes are to be listed."""
         self._search.open_filter()
 
-    @on(Prompt.Changed, "#filter")
+    @on(Prompt.Changed, ".filter")
     def filter_typed(self, message: Prompt.Changed) -> None:
         """Say what is wrong with the query."""
         message.stop()
         self._search.check_filter(message.prompt, message.value)
 
-    @on(Prompt.Accepted, "#filter")
+    @on(Prompt.Accepted, ".filter")
     def filter_accepted(self, message: Prompt.Accepted) -> None:
         """List the changes that fit the query."""
         message.stop()
         self._search.take_filter(message.prompt, message.value)
 
-    @on(Prompt.Cancelled, "#filter")
+    @on(Prompt.Cancelled, ".filter")
     def filter_cancelled(self, message: Prompt.Cancelled) -> None:
         """Leave the list as it was."""
         message.stop()

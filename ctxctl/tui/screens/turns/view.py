@@ -8,7 +8,6 @@ from typing import Final, Literal, NamedTuple
 
 from ctxctl.engine.query import Query
 from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Note, Order, place_notes
 from ctxctl.tui.cost_column import CostColumn
 from ctxctl.tui.document import Document
@@ -44,8 +43,6 @@ class Trace:
     """Whether it is being watched while it is written."""
     watching: Watching | None = None
     """How the watch stands."""
-    unrecorded: str = NOT_RECORDED
-    """What is sent and not in the trace, in words (`report.sent`)."""
     places: tuple[str, ...] = ()
     """Where captures of its format come from, and what has to be switched on for them."""
     size: int = 0

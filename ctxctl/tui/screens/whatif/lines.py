@@ -16,7 +16,7 @@ from ctxctl.tui.screens.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.screens.whatif.state import Bucket, Table, View
 from ctxctl.tui.series import level_sign
 from ctxctl.tui.thread_names import ThreadNames
-from ctxctl.wording import AT_LEAST, NOT_KNOWN, dollars, number, plural, progress, share, short
+from ctxctl.wording import NOT_KNOWN, cost_text, number, plural, progress, share, short
 
 TWO: Final = 60
 """Cells from which fields stand two beside each other."""
@@ -200,7 +200,9 @@ def _total(view: View, width: int, *, simulated: bool) -> Parts:
     if view.recorded.compactions or view.simulated.compactions:
         left.append(Piece(plural(totals.compactions, "compaction"), "", 5))
     if totals.cost:
-        left.append(Piece(f"context {AT_LEAST if totals.unpriced else ''}{dollars(totals.cost)}", "", 5))
+        left.append(
+            Piece(f"context {cost_text(totals.cost, counted=False, least=bool(totals.unpriced))}", "", 5)
+        )
     if known:
         left.append(Piece(f"cacheable {short(totals.prefix)}", "", 4))
     left.append(Piece(" + ".join(sorted(totals.by_method)), "hint", 3))
@@ -386,7 +388,7 @@ def _cost(side: TurnSide) -> str:
     """US dollars for the contexts of a turn, where a price is known."""
     if not side.cost and (side.unpriced or not side.is_known):
         return _UNKNOWN
-    return f"{AT_LEAST * bool(side.unpriced)}{dollars(side.cost)}"
+    return cost_text(side.cost, counted=False, least=bool(side.unpriced))
 
 
 def _number(side: TurnSide, name: str, width: int) -> Column:
