@@ -117,7 +117,9 @@ def stated_total(
     amount = dollars(usd)
     if amount is None and models and all("usd" in one for one in models):
         amount = str(sum(Decimal(one["usd"]) for one in models))
-    if not any((*told.values(), float(amount or 0), float(premium or 0))):
+    if amount is not None and not Decimal(amount):
+        amount = None  # what runtimes say where they know no price
+    if not any((*told.values(), amount, float(premium or 0))):
         return None
     made: Json = {"scope": scope, "usd": amount, "model": string(model), **told}
     made |= {"by_model": models or None, "rounded": rounded or None}

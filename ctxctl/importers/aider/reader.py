@@ -123,7 +123,9 @@ _COUNT: Final = re.compile(
 _COUNTED: Final = {
     "sent": "input_tokens", "cache write": "cache_write", "cache hit": "cached", "received": "output_tokens",
 }  # fmt: skip
-_COST: Final = re.compile(r"(?:Tokens: .{1,200} )?Cost: \$([\d,.]{1,20}) message, \$([\d,.]{0,20}\d) session")
+_COST: Final = re.compile(
+    r"(?:Tokens: .{1,200} )?Cost: \$([\d,.]{1,20}) (?:message|request), \$([\d,.]{0,20}\d) session"
+)
 _EXACT: Final = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+) sent, (\d{1,3}(?:,\d{3})*|\d+) received\Z")
 _MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
 _ADDED: Final = re.compile(r"Added (.{1,300}?) to the chat\b")

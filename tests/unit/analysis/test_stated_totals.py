@@ -37,7 +37,7 @@ AIDER: Final = """
 
 North gate.
 
-> Tokens: 2.3k sent, 1.1k cache hit, 214 received. Cost: $0.01 message, $0.02 session.
+> Tokens: 2.3k sent, 1.1k cache hit, 214 received. Cost: $0.01 request, $0.02 session.
 
 #### and the key?
 
