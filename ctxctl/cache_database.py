@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.user_folders import make_private
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -126,7 +128,7 @@ class CacheDatabase:
         """Nobody opens the file while somebody removes it: a new one must not meet an old write-ahead log."""
         import fcntl
 
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.path.with_suffix(".lock"), flags, 0o600)
         mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB

@@ -77,6 +77,8 @@ class Settings(msgspec.Struct, frozen=True):
     """`dataset`: the folder or URL of the dataset that `ctxctl fleet` is about."""
     files: tuple[str, ...] = ()
     """The files that settings were read from; a later one wins."""
+    refused: dict[str, str] = {}
+    """By table and name, why what the project's file says is not taken: only the user may say it."""
 
 
 def load(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
@@ -86,9 +88,10 @@ def load(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Se
     """
     env = os.environ if env is None else env
     settings = Settings()
-    for path, table in _files(env, cwd):
+    for path, table, refused in _files(env, cwd):
         settings = _apply(settings, table, str(path))
-        settings = msgspec.structs.replace(settings, files=(*settings.files, str(path)))
+        files = (*settings.files, str(path))
+        settings = msgspec.structs.replace(settings, files=files, refused=refused)
     named = {
         name: env[f"CTXCTL_{name.upper()}"]
         for name in (*_OLD, *_READ)
@@ -304,15 +307,19 @@ def _apply(settings: Settings, table: Mapping[str, object], where: str) -> Setti
             except ValueError as error:
                 raise UsageError("bad-setting", f"{where}: {name} must be {error}, not {value!r}") from None
         else:
-            known = ", ".join(f for f in Settings.__struct_fields__ if f != "files")
+            known = ", ".join(f for f in Settings.__struct_fields__ if f not in ("files", "refused"))
             raise UsageError(
                 "unknown-setting", f"{where}: there is no setting {name!r}", hint=f"settings are: {known}"
             )
     return msgspec.structs.replace(settings, **values) if values else settings
 
 
-def _files(env: Mapping[str, str], cwd: Path | None) -> Iterator[tuple[Path, dict[str, object]]]:
-    """The files in force and their tables, the one that wins last."""
+_File = tuple[Path, dict[str, Any], dict[str, str]]
+"""A settings file, its table, and as in `Settings.refused` what was left out of it."""
+
+
+def _files(env: Mapping[str, str], cwd: Path | None) -> Iterator[_File]:
+    """The files in force, the one that wins last."""
     named = env.get("CTXCTL_CONFIG")
     if named == "off":
         return
@@ -322,7 +329,7 @@ def _files(env: Mapping[str, str], cwd: Path | None) -> Iterator[tuple[Path, dic
         if table is None:
             what = "a readable settings file" if _may_be_file(path) else "a regular file"
             raise UsageError("bad-config", f"{named} (from CTXCTL_CONFIG) is not {what}")
-        yield path, table
+        yield path, table, {}
         return
     for found in (_of_user(env), _of_project(cwd)):
         if found is not None:
@@ -337,8 +344,8 @@ def _may_be_file(path: Path) -> bool:
         return True
 
 
-def _of_user(env: Mapping[str, str]) -> tuple[Path, dict[str, object]] | None:
-    """The user's own file and its table."""
+def _of_user(env: Mapping[str, str]) -> _File | None:
+    """The user's own file."""
     from ctxctl.user_folders import user_folder
 
     try:
@@ -346,11 +353,11 @@ def _of_user(env: Mapping[str, str]) -> tuple[Path, dict[str, object]] | None:
     except RuntimeError:  # nobody knows where
         return None
     table = _table(path)
-    return None if table is None else (path, table)
+    return None if table is None else (path, table, {})
 
 
-def _of_project(cwd: Path | None) -> tuple[Path, dict[str, object]] | None:
-    """The nearest file from the current directory up, and its table."""
+def _of_project(cwd: Path | None) -> _File | None:
+    """The nearest file from the current directory up."""
     try:
         here = Path.cwd() if cwd is None else cwd
     except OSError:  # the current directory was removed
@@ -359,13 +366,36 @@ def _of_project(cwd: Path | None) -> tuple[Path, dict[str, object]] | None:
         for path in (folder / _NAME, folder / "pyproject.toml"):
             table = _table(path)
             if table is not None:
-                return path, table
+                return path, *_only_inside(path, table, here)
         if (folder / ".git").exists():
             break
     return None
 
 
-def _table(path: Path) -> dict[str, object] | None:
+_WRITTEN: Final = (("fleet", "dataset"), ("lint", "baseline"))
+"""Settings that name what commands write: somebody else's project may name no place outside of it."""
+
+
+def _only_inside(path: Path, table: dict[str, Any], here: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a project's file says without places outside of its folder, and why these are left out."""
+    refused: dict[str, str] = {}
+    for section, name in _WRITTEN:
+        said: Any = table.get(section)
+        place = said.get(name) if isinstance(said, dict) else None
+        if isinstance(place, str) and not _is_inside(place, here, path.parent):
+            table = {**table, section: {key: value for key, value in said.items() if key != name}}
+            refused[f"{section}.{name}"] = f"{path} names {place}, which is outside of its folder"
+    return table, refused
+
+
+def _is_inside(place: str, here: Path, folder: Path) -> bool:
+    try:
+        return "://" not in place and (here / place).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _table(path: Path) -> dict[str, Any] | None:
     """The settings that a file holds; None where there is no such file or it says nothing about ctxctl."""
     data = _contents(path)
     inside = path.name == "pyproject.toml"

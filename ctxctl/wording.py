@@ -38,10 +38,12 @@ WARNING: Final = "!"
 WRITTEN: Final = "…"
 """A step that is still being written."""
 APPROXIMATE: Final = "≈"
-"""Stands before a figure that nobody billed, or in which a part of a bill is as counted."""
+"""Stands before a figure that nobody billed, or in which an output is as counted."""
 AT_LEAST: Final = "≥"
 """Stands before a sum that leaves something out: of no known price or size."""
 AT_MOST: Final = "≤"
+STATED: Final = "†"
+"""Stands behind what the runtime states of requests that have no bill of their own, or no known price."""
 
 # Names ------------------------------------------------------------------------------------------------------
 
@@ -239,7 +241,7 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
 
     Args:
         cost: US dollars, as far as they are known.
-        counted: A part of it nobody billed, or a bill cannot be true: it is priced as counted or expected.
+        counted: A part of it nobody billed, or a client logged an output too early: it is an estimate.
         least: Something that was sent or answered is not in it.  Then how the rest is known matters less.
     """
     if cost is None:
@@ -247,6 +249,12 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
     if least and 0 < cost < _CENTIMILLE:  # "at least under" says nothing: its first digit does
         return f"{AT_LEAST}${cost.quantize(Decimal(1).scaleb(cost.adjusted()), ROUND_DOWN):f}"
     return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
+
+
+def stated_text(usd: Decimal, *, priced: bool, least: bool = False) -> str:
+    """What the runtime states of requests without a known price or size; `priced`: a part is the price of the
+    tokens that it states."""
+    return f"{cost_text(usd, counted=priced, least=least)}{STATED}"
 
 
 def exact(value: Decimal) -> str:

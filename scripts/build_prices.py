@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 OUT = Path(__file__).resolve().parent.parent / "ctxctl" / "tokens" / "data" / "genai_prices.json.z"
-BILLS = (("anthropic", "default"), ("openai", "chat"), ("openai", "responses"), ("google", "default"))
+BILLS = (("anthropic", "default"), ("google", "default"))
 """Providers and flavours of their APIs whose bills are read (`ctxctl.providers.dialects.base`)."""
 Json = dict[str, Any]
 

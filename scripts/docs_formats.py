@@ -24,6 +24,7 @@ SHORT = {
     Level.NATIVE: "yes",
     Level.DERIVED: "derived",
     Level.SIMULATED: "simulated",
+    Level.IN_TOTALS: "in totals",
     Level.NOT_RECORDED: "-",
 }
 

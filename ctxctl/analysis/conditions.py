@@ -367,14 +367,13 @@ class MaxCost(Condition):
         super().__init__("max-cost", price(most), "", "")
         self._most, self._book = most, book
         self._sum = Decimal(0)
-        self._replaced = 0
-        """Requests of whose bill something cannot be true, and is priced as counted."""
+        self._partial = 0
+        """Requests whose output the client logged before the answer's end, so that it is as counted."""
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """The bill of a request, priced."""
-        from ctxctl.analysis.costs import cost_of
+        from ctxctl.analysis.costs import cost_of, is_partial
         from ctxctl.model.cost_sums import NO_OUTPUT
-        from ctxctl.session.believed_bill import replaced_parts
 
         if not judged:
             return
@@ -382,7 +381,7 @@ class MaxCost(Condition):
         if cost.believed is not None:
             amount = cost.believed.total
             self._sum += amount
-            self._replaced += bool(replaced_parts(one.at.step.usage))
+            self._partial += is_partial(one.at.step)
             self.note(True, place, lambda: f"the most expensive request {dollars(amount)}", float(amount))
         why = (
             "no bill" if cost.billed_tokens is None
@@ -411,10 +410,10 @@ class MaxCost(Condition):
         unknown = f"{_lead(self.unknown, 'first')}{first.message}" if first is not None else ""
         if dearest is None:
             return f"known of none of {plural(self.steps, 'request')}{unknown}"
-        sign = AT_LEAST if self.unknown else APPROXIMATE if self._replaced else ""
+        sign = AT_LEAST if self.unknown else APPROXIMATE if self._partial else ""
         parts = [f"{sign}{dollars(self._sum)} for {plural(self.steps, 'request')}"]
-        if self._replaced:
-            parts.append(f"{plural(self._replaced, 'bill')} that cannot be true: as counted")
+        if self._partial:
+            parts.append(f"{plural(self._partial, 'output')} as counted")
         if unknown:
             parts.append(f"not known of {number(self.unknown)}{unknown}")
         if outcome != "unknown":

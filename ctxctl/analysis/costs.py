@@ -1,8 +1,8 @@
 """What a session cost: by step, and by what its context was spent on.
 
-Three figures stand apart.  *Billed* is what the provider reported, priced.  *Sent* is that with the parts of
-a bill that cannot be true as counted, and with requests that nobody billed at the size that was expected; of
-requests that nothing tells the size of, what was sent and what it cost is not known.
+Three figures stand apart.  *Billed* is what the provider reported, priced.  *Sent* is that with outputs that
+the client logged before an answer's end as counted, and with requests that nobody billed at the size that was
+expected; where nothing tells a request's size, what was sent and what it cost is not known.
 *Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
 cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
 is not recorded, then tools, system and the rest; what comes first was cached first.  Of a request of unknown
@@ -13,19 +13,18 @@ Beside these stands what a runtime, a router or a tracing service says that requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.analysis.spending import NamedFrame
 from ctxctl.analysis.spent import Spent, SpentOn
-from ctxctl.model.cost_sums import CostSums, DoubtedSums, PartSum, Run, StatedSums, count_all
+from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.sizes import only_recorded
-from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.facade import Inspector, Progress
-from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, write_rate
+from ctxctl.session.priced_bills import answer_of, bill_of, miss_price, totals_by_table, write_rate
 from ctxctl.session.walked import walked
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
@@ -53,7 +52,7 @@ class StepCost(NamedTuple):
     assumed: tuple[str, ...] = ()
     """What the capture does not say of the bill, and how it was priced all the same."""
     believed_tokens: Tokens | None = None
-    """`billed_tokens` with the parts that cannot be true as counted (`session.believed_bill`)."""
+    """`billed_tokens`, with a partial output as counted."""
     believed: Money | None = None
     missed: Decimal | None = None
     """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
@@ -67,6 +66,10 @@ class StepCost(NamedTuple):
     not_priced: Mapping[str, int] = {}
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
+    passes: Sequence[tuple[Tokens, Rates]] = ()
+    """`Bill.passes`."""
+    totals: tuple[Decimal | None, ...] = ()
+    """What the table's prices make of each total that is stated with the request."""
 
     @property
     def is_sized(self) -> bool:
@@ -103,7 +106,10 @@ class Costs(CostSums):
                 frame = self._frames[key] = NamedFrame(self._by, self._uncounted, self._spent)
             frame.move_to(placements, delta)
             beside = max(0, cost.step.window.unrecorded or 0)
-            frame.spend(cost.sent_tokens, beside, cost.priced.rates, unpriced=cost.sent is None)
+            *earlier, (tokens, rates) = cost.passes or [(cost.sent_tokens, cost.priced.rates)]
+            frame.spend(tokens, beside, rates, unpriced=cost.sent is None)
+            for tokens, rates in earlier:
+                self._spent.earlier(tokens, rates, unpriced=cost.sent is None)
         return cost
 
     @property
@@ -118,11 +124,15 @@ class Costs(CostSums):
         return self._spent.found(self._uncounted)
 
 
-def add_cost(sums: CostSums, cost: StepCost) -> None:
-    """Take in what one request cost."""
+def add_cost(sums: CostSums, cost: StepCost, totals: StatedSums | None = None) -> None:
+    """Take in what one request cost; `totals`: who takes the totals that are stated with it, by default the
+    sums."""
     step = cost.step
-    _add_doubted(sums.doubted, cost)
+    _add_partial(sums.partial_outputs, cost)
     _add_stated(sums.stated, cost)
+    (sums.stated if totals is None else totals).take(
+        step, None if cost.billed is None else cost.billed.total, cost.totals
+    )
     sums.steps += 1
     sums.counted_tokens = sums.counted_tokens.plus(cost.counted_tokens)
     if cost.billed_tokens is None:
@@ -163,31 +173,26 @@ def add_cost(sums: CostSums, cost: StepCost) -> None:
     sums.saved += cost.saved or ZERO
 
 
-def _add_doubted(sums: DoubtedSums, cost: StepCost) -> None:
+def _add_partial(sums: PartialOutputs, cost: StepCost) -> None:
     if cost.billed_tokens is None or cost.believed_tokens is None:
         return
     sums.tokens = sums.tokens.plus(cost.believed_tokens)
     if cost.believed is not None:
         sums.money = sums.money.plus(cost.believed)
-    usage = cost.step.usage
-    assert usage is not None
-    replaced = replaced_parts(usage)
-    sums.requests += bool(replaced)
-    sums.repeated += any(doubt.part == "input" for doubt in usage.doubts) and "input" not in replaced
-    for part in replaced:
-        reported, counted = (_part_of(tokens, part) for tokens in (cost.billed_tokens, cost.believed_tokens))
-        sums.parts[part] = sums.parts.get(part, PartSum()).plus(PartSum(1, reported, counted))
+    if is_partial(cost.step):
+        sums.requests += 1
+        sums.reported += cost.billed_tokens.answer
+        sums.counted += cost.believed_tokens.answer
 
 
-def _part_of(tokens: Tokens, part: str) -> int:
-    return tokens.output if part == "output" else tokens.context
+def is_partial(step: Step) -> bool:
+    """Whether the client logged the step's output before the answer's end, and it is priced as counted."""
+    return step.usage is not None and step.usage.believed_output is not None
 
 
 def _add_stated(sums: StatedSums, cost: StepCost) -> None:
     step = cost.step
-    stated, total = stated_of(step), step.usage.terms.stated_total_usd if step.usage else None
-    if total is not None:
-        sums.runs.append(Run(step.session, step.thread, step.turn, step.step, Decimal(total)))
+    stated = stated_of(step)
     if stated is None:
         return
     sums.requests += 1
@@ -222,6 +227,8 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         priced(sent_tokens, rates) if bill.believed is None else bill.believed,
         bill.units,
         bill.not_priced,
+        bill.passes,
+        totals_by_table(step, book),
     )
 
 

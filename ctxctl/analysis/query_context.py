@@ -125,7 +125,7 @@ class _Window:
         return None if field == "text" and self._textless else False
 
     def cost(self) -> int | None:
-        """What the step was billed, in nanodollars; what of it cannot be true as counted."""
+        """What the step was billed, in nanodollars; a partial output as counted."""
         from ctxctl.analysis.costs import cost_of
 
         assert self.step is not None

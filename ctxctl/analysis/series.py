@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.costs import cost_of, is_partial
 from ctxctl.analysis.turn_sums import paid_for
 from ctxctl.analysis.where import WhereQuery
 from ctxctl.engine.replay.cursor import StepAt
@@ -19,7 +19,6 @@ from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.money import ZERO
 from ctxctl.model.results import Placement, Step, Turn
 from ctxctl.model.sessions import TurnSide
-from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class _Open:
         self._billed: int | None = None
         self._cost = ZERO
         self._unpriced = 0
-        self._doubted = self._expected = self._least = 0
+        self._partial = self._expected = self._least = 0
 
     def add(self, step: Step, came: Iterable[Placement], book: RateBook) -> None:
         if self.prompt is None:
@@ -128,7 +127,7 @@ class _Open:
         self._unpriced += paid.unpriced
         self._expected += cost.billed_tokens is None and not paid.unpriced
         self._least += paid.is_least
-        self._doubted += bool(replaced_parts(step.usage))
+        self._partial += is_partial(step)
         if step.usage is not None and step.usage.reported_input is not None:
             self._billed = (self._billed or 0) + step.usage.reported_input
 
@@ -137,7 +136,7 @@ class _Open:
         return TurnSide(
             ordinal, turn.session, turn.thread, turn.turn, step.step, turn.steps, turn.title,
             step.window.used, ledger.new, ledger.freed, self._billed, self._cost, self._unpriced,
-            self._doubted, self._expected, self._least, step.window.recorded, step.window.used_method,
+            self._partial, self._expected, self._least, step.window.recorded, step.window.used_method,
         )  # fmt: skip
 
 

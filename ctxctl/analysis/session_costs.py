@@ -12,7 +12,7 @@ from ctxctl.analysis.shared_requests import RequestsHeld, moment, unpacked_keys
 from ctxctl.fleet.captures import lasting
 from ctxctl.fleet.packing import packed
 from ctxctl.importers.whereabouts import whereabouts
-from ctxctl.model.cost_sums import CostSums
+from ctxctl.model.cost_sums import CostSums, StatedSums
 from ctxctl.model.results import Step
 from ctxctl.session.facade import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -39,13 +39,19 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     ) as inspector:  # fmt: skip
         where = whereabouts(path, inspector.format)
         parts: dict[_Key, CostPart] = {}
-        held = RequestsHeld(inspector.format, unpacked_keys(more))
+        totals, places = StatedSums(), {}
+        held = RequestsHeld(inspector.params, unpacked_keys(more))
         for step in inspector.replay():
             if not isinstance(step, Step) or held.is_copy(step):
                 continue
             told = moment(step.time)
             day = None if told is None else told.date().isoformat()
-            _add(parts, step, day, where.branch(step.time), book)
+            part = _part(parts, step, day, where.branch(step.time))
+            add_cost(part.sums, cost_of(step, book), totals)
+            if step.stated:
+                places[step.session, step.thread, step.turn, step.step] = part
+        for key, one in totals.totals.items():
+            places[one.session, one.thread, one.turn, one.step].sums.stated.totals[key] = one
         problems, table = inspector.problems, load_table()
         learned = inspector.learned
         made = SessionCosts(
@@ -70,13 +76,12 @@ def _asked(words: bytes) -> tuple[CostWords, RateBook]:
     return asked, RateBook(asked.models, asked.provider, asked.as_of)
 
 
-def _add(
-    parts: dict[_Key, CostPart], step: Step, day: str | None, branch: str | None, book: RateBook
-) -> None:
+def _part(parts: dict[_Key, CostPart], step: Step, day: str | None, branch: str | None) -> CostPart:
     key = (step.session, day, branch, step.model)
     part = parts.get(key)
     if part is None:
         part = CostPart(*key, None, None, CostSums())
     times = [time for time in (part.first, part.last, step.time) if time is not None]
-    parts[key] = msgspec.structs.replace(part, first=min(times, default=None), last=max(times, default=None))
-    add_cost(part.sums, cost_of(step, book))
+    part = msgspec.structs.replace(part, first=min(times, default=None), last=max(times, default=None))
+    parts[key] = part
+    return part

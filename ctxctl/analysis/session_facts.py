@@ -73,6 +73,7 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
             at_least=sums.at_least,
             first=times[0] if times else None,
             last=times[1] if times else None,
+            stated=sums.stated,
         )
         return facts, inspector.problems
 

@@ -206,7 +206,7 @@ def _total(sides: Iterable[TurnSide | None]) -> SideTotal:
         billed=sum(billed) if billed else None,
         cost=sum((side.cost for side in found), start=SideTotal().cost),
         unpriced=sum(side.unpriced for side in found),
-        doubted=sum(side.doubted for side in found),
+        partial_outputs=sum(side.partial_outputs for side in found),
         expected=sum(side.expected for side in found),
         least=sum(side.least for side in found),
     )

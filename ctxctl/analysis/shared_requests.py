@@ -17,6 +17,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Step
+    from ctxctl.session.params import Params
 
 _ITS_OWN_IDS: Final = frozenset({"claude-code"})
 """Formats that call a step by the provider's id of the answer, which every copy keeps."""
@@ -26,12 +27,13 @@ class RequestsHeld:
     """The requests of one capture, as a pass through its steps meets them.
 
     Args:
-        format_name: The capture's format.
+        params: What the capture is replayed with; a trace that was imported holds requests of what it was
+            made from.
         elsewhere: Keys of requests that count in another capture.
     """
 
-    def __init__(self, format_name: str, elsewhere: Iterable[int] = ()) -> None:
-        self._format = format_name
+    def __init__(self, params: Params, elsewhere: Iterable[int] = ()) -> None:
+        self._format = params.runtime or params.format
         self._elsewhere = frozenset(elsewhere)
         self._times: dict[int, int] = {}
 

@@ -16,6 +16,8 @@ from ctxctl.model.money import ZERO, Rates, Tokens, priced
 
 NOT_RECORDED: Final = "(not recorded)"
 """What is spent on what was sent and is not in the trace, by whatever items are named."""
+EARLIER: Final = "(earlier passes)"
+"""What is spent on passes of a request before its last one, whose window the items stand in."""
 PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
 """Parts of a bill in the order in which providers place what is sent."""
 
@@ -72,6 +74,12 @@ class Spent:
         """Put billed tokens down to a name."""
         rates, part = share
         self._parts.setdefault(rates, {}).setdefault(name, [0] * len(PARTS))[part] += tokens
+
+    def earlier(self, tokens: Tokens, rates: Rates, *, unpriced: bool) -> None:
+        """Put down a pass of a request before its last one."""
+        self.add(EARLIER, 1, tokens.context, tokens.context if unpriced else 0)
+        for part, name in enumerate(PARTS if not unpriced else ()):
+            self.put(EARLIER, (rates, part), getattr(tokens, name))
 
     def share_out(self, share: Share, tokens: int) -> None:
         """Say how many tokens `give` shares out; so the sum of all names is exact."""

@@ -10,9 +10,9 @@ from typing import Final
 from ctxctl.analysis.compacting import Compacting, compacting
 from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.engine.sizes.prefix import breaks_cache
-from ctxctl.model.cost_sums import NO_OUTPUT, Paid
+from ctxctl.model.cost_sums import NO_OUTPUT, Paid, StatedTotal
 from ctxctl.model.money import ZERO
-from ctxctl.model.results import Step, Turn, Window
+from ctxctl.model.results import Cut, Step, Turn, Window
 from ctxctl.tokens.catalogue.rates import RateBook
 
 TOLD_APART: Final = frozenset({"compacted", "simulated"})
@@ -51,11 +51,15 @@ class TurnSum:
     """Requests of which a cache could reuse less than nine tenths of the one before."""
     misses: int = 0
     """Cache misses that nothing recorded explains."""
+    stated: StatedTotal | None = None
+    """What the runtime states of all its requests together."""
     over: int = 0
     """Requests over their limit."""
     flags: dict[str, int] = field(default_factory=dict)
     """Steps by flag, but for those of `TOLD_APART`."""
     compactions: list[Compacting] = field(default_factory=list)
+    cut: tuple[int, Cut] | None = None
+    """The step of the first cut without a record, and that cut."""
 
 
 class TurnSums:
@@ -85,6 +89,9 @@ class TurnSums:
         if row is None or row.turn != step.turn:
             row = self._open[key] = TurnSum(step.session, step.thread, step.turn)
         paid = paid_for(self.costs.add(step, []))
+        if any(one.scope == "turn" for one in step.stated):
+            totals = reversed(self.costs.stated.totals.values())
+            row.stated = next(one for one in totals if one.total.scope == "turn")
         row.steps += 1
         row.window = step.window
         row.new += step.ledger.new
@@ -102,6 +109,8 @@ class TurnSums:
             row.flags[flag] = row.flags.get(flag, 0) + 1
         if "compacted" in step.flags or step.annotations.compactions:
             row.compactions.append(compacting(step))
+        if step.cut is not None and row.cut is None:
+            row.cut = (step.step, step.cut)
         self.compared += step.cache.possible_prefix is not None
         self.reported += step.cache.reported_cached is not None
         if step.time is not None:

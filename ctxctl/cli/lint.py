@@ -108,6 +108,8 @@ def lint(
         raise Done(Exit.OK)
     own = run.settings.lint
     baseline = baseline or own.get("baseline")
+    if baseline is None and (why := run.settings.refused.get("lint.baseline")):
+        raise UsageError("baseline-needed", why, hint="--baseline FILE")
     if update_baseline and baseline is None:
         raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
     asked = RuleWords(select, ignore, severity, settings, own)

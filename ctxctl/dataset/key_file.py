@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ctxctl.dataset.keys import KEY_SIZE, KeyedDigests
 from ctxctl.errors import UnavailableError, UnreadableError, UsageError
 from ctxctl.text import visible
-from ctxctl.user_folders import user_folder
+from ctxctl.user_folders import make_private, user_folder
 from ctxctl.whole_file import create_file
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def key_path(head: Head) -> Path:
 def keep_key(head: Head, key: bytes) -> Path:
     """Keep a new dataset's key, readable by this user alone; where.  Raises OSError."""
     path = key_path(head)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     create_file(str(path), key.hex().encode() + b"\n")
     return path
 

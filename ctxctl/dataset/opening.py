@@ -6,7 +6,6 @@ hold, so a copy is good for ever.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple
 from ctxctl.dataset import log, schema
 from ctxctl.errors import UnreadableError
 from ctxctl.trace.cache_files import cache_directory
+from ctxctl.user_folders import make_private
 from ctxctl.whole_file import replace_file
 
 _AT_ONCE: Final = 8
@@ -70,6 +70,6 @@ def _copy(found: log.Snapshot, file: log.DataFile) -> str:
     path = Path(folder, "fleet", found.head.id, f"{file.table}-{file.sha256[:32]}.parquet")
     if not path.is_file() or path.stat().st_size != file.bytes:
         data = log.data_of(found.store, file.path)
-        os.makedirs(path.parent, mode=0o700, exist_ok=True)
+        make_private(path.parent)
         replace_file(path, data)
     return str(path)

@@ -152,7 +152,7 @@ STEPS: Final = Table(
         Column("output", "int64", "tokens answered, as billed; null: not said"),
         Column("usd", "double", "list price of what was sent and answered; without a bill, of the expected size (`usd_method`); null: no size or no price known"),
         Column("input_usd", "double", "its part for what was sent, cache included; null as `usd`"),
-        Column("usd_method", "string", "`billed`; `counted`: a part of the bill cannot be true and is priced as counted; `expected`: no bill, priced at the expected size; null as `usd`"),
+        Column("usd_method", "string", "`billed`; `counted`: the client logged the output before the answer's end, so it is priced as counted; `expected`: no bill, priced at the expected size; null as `usd`"),
         Column("usd_least", "bool", "whether `usd` leaves something out: what was billed at a rate that nobody knows, an answer that is not recorded; null as `usd`"),
     ),
     ("session", "source", "ordinal"),

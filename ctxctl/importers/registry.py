@@ -43,6 +43,8 @@ _UNRECOGNISED: Final = frozenset({"no-events", "nothing-known-in-directory", "un
 """Slugs of errors about what no format claims."""
 _SURE: Final = 90
 """Where a format of our own is that sure, no plug-in is asked: reading all packages' metadata takes time."""
+_SAMPLED: Final = 8
+"""Files of a directory that are held against what it looks like."""
 _BEGINNINGS: Final = frozenset({"mcp-tools"})
 """Formats as which other documents begin: a request may have its tools first, and more than `HEAD` bytes of
 them."""
@@ -421,6 +423,14 @@ def by_name(name: str) -> Format:
     raise UsageError("unknown-format", f"no format named {name!r}", hint=hint)
 
 
+def rebuilds_windows(name: str | None) -> bool:
+    """Whether a format lists no request's window, so that its importer rebuilds them from a history."""
+    if name is None or all(entry.name != name for entry in TABLE):
+        return False
+    claim = by_name(name).about.claims.get("order")
+    return claim is not None and claim.level != "native"
+
+
 def is_named(found: Format, name: str) -> bool:
     """Whether a format goes by that name: its own, or that of the entry point which brings it."""
     return found.name == name or (isinstance(found, PluginFormat) and found.plugin.name == name)
@@ -488,14 +498,26 @@ def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
 
 
 def format_of_folder(folder: Folder) -> Format | None:
-    """The format of a directory that is one capture, or holds sessions of one; None for any other."""
+    """The format of a directory that is one capture, or holds sessions of one; None for any other.
+
+    It is not taken for what none of its files is by itself, where these are as surely something else; a
+    directory of one file is what the file is.
+    """
     best: Format | None = None
     top = _THRESHOLD - 1
     for candidate in available():
         score = candidate.detect_folder(folder) if candidate.detect_folder is not None else 0
         if score > top:
             best, top = candidate, score
-    return best
+    others: list[int] = []
+    for name in folder.files[:: max(1, len(folder.files) // _SAMPLED)] if best is not None else ():
+        head = folder.head(name, HEAD)
+        found = _format_of_file(folder, name, head) if head and not is_native(head) else None
+        if found is not None and best is not None and found.name == best.name:
+            return best
+        if found is not None:
+            others.append(found.detect(head))
+    return None if others and (min(others) >= top or len(folder.files) == 1) else best
 
 
 def _nothing_known(folder: Folder, traces: list[str]) -> UnreadableError:

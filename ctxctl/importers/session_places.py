@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.trace.inputs import FileState
+from ctxctl.user_folders import own_below
 
 if TYPE_CHECKING:
     from ctxctl.ingest.declaration import Format
@@ -61,7 +62,8 @@ def _fixed(place: str) -> list[str]:
 def files_below(
     top: Path, most: int = MOST, deep: int = DEPTH, failed: Callable[[str, OSError], None] | None = None
 ) -> Iterator[tuple[str, FileState]]:
-    """The regular files below a directory with their states; links are not followed.
+    """The regular files below a directory with their states; links are not followed, and
+    what ctxctl keeps for itself is left out.
 
     Args:
         top: The directory.
@@ -69,7 +71,8 @@ def files_below(
         deep: How many directories deep.
         failed: Told of a directory that the system does not list, and why; not of one that is not there.
     """
-    waiting = [(str(top), 0)]
+    own = {os.path.join(top, name) if name else str(top) for name in own_below(top)}
+    waiting = [(str(top), 0)] if str(top) not in own else []
     count = 0
     while waiting and count < most:
         folder, depth = waiting.pop()
@@ -77,7 +80,7 @@ def files_below(
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        if depth < deep and entry.name not in _SKIPPED:
+                        if depth < deep and entry.name not in _SKIPPED and entry.path not in own:
                             waiting.append((entry.path, depth + 1))
                     elif entry.is_file(follow_symlinks=False):
                         try:

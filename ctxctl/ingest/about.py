@@ -1,8 +1,8 @@
 """What a format declares: what is read, from where, by which rules, and how each fact is known.
 
 A fact of context assembly is `native` (the capture holds it), `derived` (computed from what it holds),
-`simulated` (rebuilt from rules) or `not recorded`.  A declaration says what a format can tell at best;
-`fidelity` measures what one capture told.
+`simulated` (rebuilt from rules), `in totals` (held for several requests together) or `not recorded`.  A
+declaration says what a format can tell at best; `fidelity` measures what one capture told.
 """
 
 from __future__ import annotations
@@ -167,6 +167,11 @@ def derived(note: str = "", beside: tuple[str, ...] = ()) -> Claim:
 def simulated(note: str = "") -> Claim:
     """It is rebuilt from the runtime's rules."""
     return Claim(Level.SIMULATED, note)
+
+
+def in_totals(note: str = "") -> Claim:
+    """The capture holds it for several requests together (`ctxctl.total.stated`), not for each."""
+    return Claim(Level.IN_TOTALS, note)
 
 
 def absent(note: str = "", beside: tuple[str, ...] = ()) -> Claim:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from math import inf
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +20,8 @@ EPOCH = vocab.NO_TIME
 """The time of events where a file gives none at all; such events carry `metadata.ctxctl.time = "unknown"`."""
 VERSION_DIGITS = 16
 _VERSION = vocab.SCHEMA_VERSION
+_DIGITS = range(10, 14)
+"""Digits of seconds or milliseconds since 1970 that are written as text."""
 _LONGEST_VERSION = 40
 """The most characters of a client's version."""
 _TIME = re.compile(
@@ -66,7 +68,7 @@ def timestamp(value: Any) -> str | None:
             return value
     match = _TIME.match(value)
     if match is None:
-        return None
+        return moment(int(value)) if value.isdecimal() and len(value) in _DIGITS else None
     try:
         date.fromisoformat(value[:10])
     except ValueError:
@@ -76,6 +78,31 @@ def timestamp(value: Any) -> str | None:
     if zone is None:
         return text + "Z"
     return f"{text[:-2]}:{text[-2:]}" if len(zone) == 5 else text
+
+
+def moment(value: Any) -> str | None:
+    """A native time as RFC 3339: text as it is, seconds or milliseconds since 1970 converted to UTC."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        return value if value[:1].isdigit() else _of_mail(value)
+    if not 0 < value < 2**33 * 1000:  # an integer may be too large for a float
+        return None
+    seconds = value / 1000 if value > 1e11 else float(value)
+    if seconds >= 2**33:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _of_mail(value: str) -> str | None:
+    """A date as HTTP headers and Ruby's cassettes have it."""
+    # Slow to import, and needed by few captures.
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(value).isoformat()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
 
 
 class Place(NamedTuple):
@@ -194,6 +221,8 @@ class Maker:
         """Take over a line's native timestamp if it is one."""
         if isinstance(value, str) and value[:1].isdigit():
             self._native = value
+        elif isinstance(value, int | float) and (told := moment(value)) is not None:
+            self._native = told
 
     @property
     def time(self) -> str:

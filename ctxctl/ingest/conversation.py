@@ -104,6 +104,8 @@ class Conversation:
         """Tokens of the last input that was billed."""
         self._place = Place(session, thread, None, None)
         self._cause: str | None = None
+        self._told: tuple[str, str | None, str | None, Json] = ("", None, None, {})
+        """Of the last request: the end of its names, its native id, its model, and its marks."""
         self.steps = 0
         """The number of requests so far."""
         self.mark = ""
@@ -317,6 +319,16 @@ class Conversation:
             line=line,
         )
 
+    def sum_up(self, parts: Iterable[Part], *, at: int, line: int = 0) -> None:
+        """Append parts of an answer; each summary among them takes in all that stands from row `at` on."""
+        for part in parts:
+            self.append(part)
+            if part.kind == "thread_summary":
+                gone = [row[0].ref for row in self.rows[at:-1]]
+                marks = {"ctxctl": {"derived": True}}
+                self.compacted(gone, part.block().ref, line=line, metadata=marks)
+                self.splice(at, len(gone))
+
     def unbilled(self, tokens: int | None = None) -> Json:
         """What is known of the request that wrote a summary and is in no log: that it was sent this many
         tokens, or else those of the last bill."""
@@ -340,6 +352,7 @@ class Conversation:
         native_id: str | None = None,
         settings: Json | None = None,
         marks: Json | None = None,
+        awaits_answer: bool = False,
         **ctxctl: Any,
     ) -> Place:
         """Seal a step: the window as it is now went to the model.
@@ -352,11 +365,12 @@ class Conversation:
             settings: Parameters of its body that a prompt cache hangs on (`Dialect.settings`); None where
                 the body is not known.
             marks: Further fields of the assembly's `metadata.ctxctl`, under names of the importer's own.
+            awaits_answer: Only the answer will say what of it was read: `read` seals the step.
             ctxctl: Those that ctxctl knows (`derived=True` where the window was put together rather than
                 read, `error`, `purpose` …).  Raises TypeError for any other name.
         """
         if ctxctl and not ctxctl.keys() <= _KNOWN_MARKS:
-            known = ("step", "line", "model", "native_id", "settings", "marks", *_MARKS)
+            known = ("step", "line", "model", "native_id", "settings", "marks", "awaits_answer", *_MARKS)
             raise wrong_keyword("request", ctxctl, known)
         self._tell_answer()
         self.steps += 1
@@ -365,25 +379,51 @@ class Conversation:
         self._flush(place)
         scope = f"{self.session or ''}/{self.thread or vocab.MAIN_THREAD}/{name}".lstrip("/")
         told = {**self._origin, **ctxctl, **(marks or {}), "mode": self._mode}
-        make, out = self._make, self._out
-        assembly = self._window.assemble(
-            make, f"asm-{scope}", self._edits(), model=model, settings=settings, cause=self._cause, **told
-        )
+        self._assemble(f"asm-{scope}", line, model=model, settings=settings, **told)
         self._origin = {}
-        self._cause = None
-        out.append(make.event(vocab.ASSEMBLY_CREATED, assembly, place, line))
-        record = build.injection(
-            make, f"inj-{scope}", f"asm-{scope}", self._point, native_id=native_id, model=model,
-            marks=self.injected,
-        )  # fmt: skip
-        out.append(make.event(vocab.INJECTION_APPLIED, record, place, line))
+        injected = {**self.injected, "awaits_answer": True} if awaits_answer else self.injected
+        self._inject(f"inj-{scope}", line, native_id, model, injected)
+        self._told = (scope, native_id, model, {**ctxctl, **(marks or {}), "mode": self._mode})
         return place
 
+    def read(self, *, line: int = 0) -> None:
+        """Seal the last request's step, which awaited its answer: the window as it is now was read of it."""
+        scope, native_id, model, told = self._told
+        self._flush(self._place)
+        edits = self._edits()
+        if edits or self._cause is not None:
+            self._assemble(f"asm-{scope}~read", line, edits, model=model, **told)
+        self._inject(f"inj-{scope}~read", line, native_id, model, self.injected)
+
+    def _assemble(self, name: str, line: int, edits: list[Splice[Block]] | None = None, **told: Any) -> None:
+        edits = self._edits() if edits is None else edits
+        assembly = self._window.assemble(self._make, name, edits, cause=self._cause, **told)
+        self._cause = None
+        self._out.append(self._make.event(vocab.ASSEMBLY_CREATED, assembly, self._place, line))
+
+    def _inject(self, name: str, line: int, native_id: str | None, model: str | None, marks: Json) -> None:
+        record = build.injection(
+            self._make, name, self._window.assembly_id or "", self._point, native_id=native_id, model=model,
+            marks=marks,
+        )  # fmt: skip
+        self._out.append(self._make.event(vocab.INJECTION_APPLIED, record, self._place, line))
+
     def usage(self, record: Json | None, *, line: int = 0, place: Place | None = None) -> None:
-        """Report what the provider billed for the last request, or for that of `place`."""
+        """Report what the provider billed for the last request, or for that of `place`.
+
+        A record of `totals` is what is stated of several requests together, as of that one.
+        """
         if record is not None:
             self._billed = record.get("input_tokens", self._billed)
-            self._emit(vocab.USAGE_REPORTED, record, place or self._place, line)
+            kind = vocab.TOTAL_STATED if "totals" in record else vocab.USAGE_REPORTED
+            self._emit(kind, record, place or self._place, line)
+
+    def stated(self, *totals: Json | None, line: int = 0) -> None:
+        """Report what the runtime states of several requests together (`providers.usage.stated_total`), as
+        of the last one; None is nothing, and so is what is stated where there was no request."""
+        held = [total for total in totals if total is not None]
+        if held and self.steps:
+            self.usage({"totals": held}, line=line)
 
     def finish(self) -> None:
         """End the thread: announce what no request has carried yet (the last answer)."""

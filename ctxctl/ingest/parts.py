@@ -4,7 +4,6 @@ times."""
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
@@ -12,6 +11,7 @@ import orjson
 from ctxctl.ingest import build
 from ctxctl.ingest.about import wrong_keyword
 from ctxctl.ingest.build import Json
+from ctxctl.ingest.build import moment as moment
 from ctxctl.model.numbers import count as count
 from ctxctl.trace.depth import deeper_than, nests_deeper
 
@@ -283,28 +283,3 @@ def _cut(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         return [_cut(inner, depth + 1) for inner in value]
     return {key: _cut(inner, depth + 1) for key, inner in value.items()}
-
-
-def moment(value: Any) -> str | None:
-    """A native time as RFC 3339: text as it is, seconds or milliseconds since 1970 converted to UTC."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    if isinstance(value, str):
-        return value if value[:1].isdigit() else _of_mail(value)
-    if not 0 < value < 2**33 * 1000:  # an integer may be too large for a float
-        return None
-    seconds = value / 1000 if value > 1e11 else float(value)
-    if seconds >= 2**33:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _of_mail(value: str) -> str | None:
-    """A date as HTTP headers and Ruby's cassettes have it."""
-    # Slow to import, and needed by few captures.
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(value).isoformat()
-    except (TypeError, ValueError, IndexError, OverflowError):
-        return None

@@ -43,7 +43,7 @@ _OWN: Final = (
     "bill:EstimateOffBill",
     "bill:UnrecordedCut",
     "cache:CacheMissed",
-    "bill:ImpossibleBill",
+    "bill:PartialOutput",
     "budget:OverCap",
 )
 """Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""

@@ -5,7 +5,7 @@ Plain code that loads nothing: a traced program waits for it.
 Providers' own fields, by name: `service_tier` (OpenAI, Anthropic), `speed` and `inference_geo` (Anthropic),
 tokens by modality (`audio_tokens` in OpenAI's details; `promptTokensDetails` of Gemini), calls of the
 provider's own tools (`server_tool_use`; `web_search_call` and its like in an answer of OpenAI), and the
-further samplings of one request, which Anthropic's totals leave out (`iterations`).  What a runtime, a router
+passes of one request (`iterations` of Anthropic).  What a runtime, a router
 or a tracing service says that the request cost stands there too, under many names.
 """
 
@@ -43,7 +43,11 @@ _CALLS: Final = {
 }
 """Items of an answer of OpenAI that are billed by the call."""
 _SAMPLED: Final = frozenset(("message", "fallback_message"))
-"""Iterations of a request that its totals hold."""
+OWN_PASSES: Final = _SAMPLED | {"compaction"}
+"""Types of passes of the request's own model."""
+_SUMMED: Final = (
+    "input_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "output_tokens",
+)  # fmt: skip
 
 
 _STATED: Final = ("cost_usd", "costUSD", "response_cost", "total_cost", "totalCost", "cost")
@@ -67,6 +71,9 @@ _UNITS_BESIDE: Final = frozenset(("output", "candidates"))
 def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     """The fields of `ctxctl.usage.reported` that say it; empty where nothing does.
 
+    Of a request of several passes also its counts, which are those of the passes in sum: they go before what
+    the totals say.
+
     Args:
         usage: The usage as the provider or the client wrote it.
         response: The response that it stands in: OpenAI's tier and calls of tools stand beside the usage.
@@ -84,8 +91,12 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
         units := _units(usage, response)
     ):
         made["units"] = units
-    if usage.get("iterations") and (further := _further(usage)):
-        made["further"] = further
+    if usage.get("iterations"):
+        made |= _passes(usage)
+    if _is_mapping(managed := response.get("context_management")):
+        cleared = [count(one.get("cleared_input_tokens")) or 0 for one in _list(managed.get("applied_edits"))]
+        if any(cleared):
+            made["cleared_tokens"] = sum(cleared)
     if not (_COSTS.isdisjoint(usage) and _COSTS.isdisjoint(response)):
         said = next((t for held in both for n in _STATED if (t := dollars(held.get(n)))), None)
         if said is not None:
@@ -217,29 +228,45 @@ def _list(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if _is_mapping(one)] if isinstance(value, list) else []
 
 
-def _further(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Samplings that the totals leave out: compactions and advisors, as Anthropic documents."""
-    made: list[dict[str, Any]] = []
-    iterations = _list(usage.get("iterations"))
-    if _billed(usage) == tuple(map(sum, zip(*map(_billed, iterations), strict=True))):
-        return made
-    for one in iterations:
-        kind = short_word(one.get("type"))
-        if kind is not None and kind not in _SAMPLED and any(_billed(one)):
-            writes = one.get("cache_creation")
-            sampled = {
-                "type": kind,
-                "model": one.get("model"),
-                "input_tokens": one.get("input_tokens"),
-                "cached_tokens": one.get("cache_read_input_tokens"),
-                "cache_write_tokens": one.get("cache_creation_input_tokens"),
-                "cache_write_1h_tokens": writes.get("ephemeral_1h_input_tokens")
-                if _is_mapping(writes)
-                else 0,
-                "output_tokens": one.get("output_tokens"),
-            }
-            made.append({name: value for name, value in sampled.items() if value})
-    return made
+def _passes(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The passes of a request that was sampled several times, and what those of its own model sum up to.
+
+    Anthropic's totals hold all passes of the request's own model, all but compactions, or of the input the
+    first alone (platform.claude.com, *Compaction* and *Advisor tool*); the list is what is billed.  Totals
+    that exceed the list are of more than this request (those of a whole run), and the list is left alone.
+    """
+    listed = _list(usage.get("iterations"))
+    if len(listed) < 2 and all(one.get("type") in _SAMPLED for one in listed):
+        return {}
+    whole = map(sum, zip(*map(_billed, listed), strict=True))
+    if any(total > held for total, held in zip(_billed(usage), whole, strict=True)):
+        return {}
+    passes = [_pass(one) for one in listed]
+    own = [one for one in passes if is_own(one["type"], one.get("model"))]
+    told = [name for name in _SUMMED if any(name in one for one in own)]
+    return {**{name: sum(one.get(name, 0) for one in own) for name in told}, "passes": passes}
+
+
+def is_own(kind: str, model: str | None) -> bool:
+    """Whether a pass is of the request's own model: not of an advisor, or another tool that asks a model."""
+    return kind in OWN_PASSES or model is None
+
+
+def _pass(one: Mapping[str, Any]) -> dict[str, Any]:
+    writes, parts = one.get("cache_creation"), _billed(one)
+    made: dict[str, Any] = {"type": short_word(one.get("type")) or "unnamed"}
+    if (model := short_word(one.get("model"))) is not None:
+        made["model"] = model
+    told = {
+        "input_tokens": parts[0] + parts[2] + parts[3],
+        "cached_tokens": count(one.get("cache_read_input_tokens")),
+        "cache_write_tokens": count(one.get("cache_creation_input_tokens")),
+        "cache_write_1h_tokens": count(writes.get("ephemeral_1h_input_tokens"))
+        if _is_mapping(writes)
+        else None,
+        "output_tokens": parts[1],
+    }
+    return made | {name: value for name, value in told.items() if value is not None}
 
 
 def _billed(usage: Mapping[str, Any]) -> tuple[int, ...]:

@@ -6,14 +6,18 @@ models and addresses of steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from ctxctl.model.money import ZERO, Money, Tokens
+from ctxctl.model.terms import Stated
+
+if TYPE_CHECKING:
+    from ctxctl.model.results import Step
 
 IN_NO_LOG: Final = "compaction"
 """What is not priced of a request that wrote a summary, where no log has its bill."""
@@ -89,52 +93,54 @@ class MissSums(msgspec.Struct, array_like=True):
         return whole
 
 
-class PartSum(msgspec.Struct, frozen=True, array_like=True):
-    """The bills of which one part cannot be true."""
+class PartialOutputs(msgspec.Struct, array_like=True):
+    """Requests whose output was logged before the answer's end, and all bills with these as counted."""
 
     requests: int = 0
     reported: int = 0
+    """Tokens of output that the client logged for these requests."""
     counted: int = 0
-    """Tokens that it is priced as."""
-
-    def plus(self, other: PartSum) -> PartSum:
-        """The sum."""
-        return PartSum(
-            self.requests + other.requests, self.reported + other.reported, self.counted + other.counted
-        )
-
-
-class DoubtedSums(msgspec.Struct, array_like=True):
-    """Sums of what was billed with the doubted parts as counted."""
-
-    requests: int = 0
-    """Requests whose bill has a part that was replaced."""
-    parts: dict[str, PartSum] = {}
-    """What was replaced, by part."""
-    repeated: int = 0
-    """Requests whose input is the last one's to the token though the window changed; priced as billed."""
+    """Tokens of their answers as counted."""
     tokens: Tokens = _NONE
     money: Money = _NOTHING
-    """All that was billed, the doubted parts as counted."""
+    """All that was billed, these outputs as counted."""
 
-    def plus(self, other: DoubtedSums) -> None:
+    def plus(self, other: PartialOutputs) -> None:
         """Take in all of other steps."""
         self.requests += other.requests
-        for part, found in other.parts.items():
-            self.parts[part] = self.parts.get(part, PartSum()).plus(found)
-        self.repeated += other.repeated
+        self.reported += other.reported
+        self.counted += other.counted
         self.tokens = self.tokens.plus(other.tokens)
         self.money = self.money.plus(other.money)
 
 
-class Run(msgspec.Struct, frozen=True, array_like=True):
-    """What a run is said to have cost in all, as told with its last request."""
+class StatedTotal(msgspec.Struct, frozen=True, array_like=True):
+    """What a runtime states of all requests of a turn or a session, as told with the last of them."""
 
     session: str | None
     thread: str
     turn: int
     step: int
-    usd: Decimal
+    total: Stated
+    table_usd: Decimal | None
+    """What the table's prices make of its tokens."""
+    billed_usd: Decimal | None
+    """What the bills of its requests come to; None where one of them has no bill, or no price."""
+    is_part: bool = False
+    """Whether a later total of the session holds it."""
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What it states in US dollars, or else the price of its tokens by the table."""
+        return self.table_usd if self.total.usd is None else Decimal(self.total.usd)
+
+
+class _Bills(msgspec.Struct, array_like=True):
+    """The requests of a session, or of a thread's present turn."""
+
+    turn: int = 0
+    usd: Decimal | None = ZERO
+    """None: one of them has no bill, or no price."""
 
 
 class StatedSums(msgspec.Struct, array_like=True):
@@ -147,8 +153,10 @@ class StatedSums(msgspec.Struct, array_like=True):
     """Their price by the table, of those that have one."""
     unpriced: int = 0
     """How many of these requests have no price by the table."""
-    runs: list[Run] = []
-    """In the order of the trace; a later one may hold an earlier one's cost, which no capture tells."""
+    totals: dict[str, StatedTotal] = {}
+    """What is stated of several requests together: of each turn and session the last; in their order."""
+    bills: dict[str, _Bills] = {}
+    """What the requests were billed that a total to come may be about."""
 
     def plus(self, other: StatedSums) -> None:
         """Take in all of other steps."""
@@ -156,7 +164,86 @@ class StatedSums(msgspec.Struct, array_like=True):
         self.usd += other.usd
         self.table += other.table
         self.unpriced += other.unpriced
-        self.runs += other.runs
+        held = len(self.totals)
+        self.totals |= {f"{held}+{key}": total for key, total in other.totals.items()}
+
+    def take(self, step: Step, billed: Decimal | None, priced: Sequence[Decimal | None]) -> None:
+        """Take in a request's bill, and the totals that are stated with it.
+
+        Args:
+            step: The request.
+            billed: What its bill comes to.
+            priced: What the table's prices make of each total.
+        """
+        session = f"{step.session}"
+        thread = f"{session}/{step.thread}"
+        bills = {"session": self.bills.setdefault(session, _Bills())}
+        bills["turn"] = self.bills.setdefault(thread, _Bills(step.turn))
+        if bills["turn"].turn != step.turn:
+            bills["turn"] = self.bills[thread] = _Bills(step.turn)
+        for one in bills.values():
+            one.usd = None if billed is None or one.usd is None else one.usd + billed
+        for total, table in zip(step.stated, priced, strict=True):
+            key = {"turn": f"{thread}/{step.turn}", "request": f"{thread}/request"}.get(total.scope, session)
+            before = self.totals.pop(key, None)
+            if before is not None and total.scope == "session" and _fell(before.total, total):
+                self.totals[f"{key}~{len(self.totals)}"] = before  # of an earlier run of the client
+                both = bills["session"].usd, before.billed_usd
+                bills["session"].usd = None if None in both else both[0] - both[1]  # type: ignore[operator]
+            if total.scope == "session":
+                self._hold(step)
+            place = (step.session, step.thread, step.turn, step.step)
+            if total.scope == "request":
+                self.totals[key] = StatedTotal(*place, total, None, billed, is_part=True)
+            else:
+                self.totals[key] = StatedTotal(*place, total, table, bills[total.scope].usd)
+
+    def _hold(self, step: Step) -> None:
+        """Mark the totals of a session's turns as held by that of the session."""
+        for key, one in reversed(self.totals.items()):
+            if one.session == step.session and one.total.scope == "turn":
+                if one.is_part:
+                    return
+                self.totals[key] = msgspec.structs.replace(one, is_part=True)
+
+    @property
+    def whole(self) -> Decimal | None:
+        """What all totals come to, each request once; None where one has neither a cost nor a price."""
+        found = [one.usd for one in self.totals.values() if not one.is_part]
+        known = [usd for usd in found if usd is not None]
+        return sum(known, ZERO) if known and len(known) == len(found) else None
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What the totals come to, or else what is stated of single requests; None where neither is."""
+        return self.usd if self.whole is None and self.requests else self.whole
+
+    def is_least(self, steps: int) -> bool:
+        """Whether `cost` leaves out some of so many requests."""
+        return self.whole is None and self.requests < steps
+
+    def tokens(self, name: str) -> int | None:
+        """The sum of one of the `FIGURES` of all totals, each request once; None where none states it."""
+        for is_part in (False, True):
+            held = [one.total for one in self.totals.values() if one.is_part is is_part]
+            found: list[int | None] = [getattr(total, name) for total in held if total.scope != "request"]
+            known = [count for count in found if count is not None]
+            if known:
+                return sum(known)
+        return None
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether a part of `cost` is the price of stated tokens."""
+        return self.whole is not None and any(
+            one.total.usd is None for one in self.totals.values() if not one.is_part
+        )
+
+
+def _fell(before: Stated, now: Stated) -> bool:
+    """Whether a running total is less than it was: then another run of the client began it anew."""
+    both = ((before.usd, now.usd), (before.input_tokens, now.input_tokens))
+    return any(a is not None and b is not None and Decimal(b) < Decimal(a) for a, b in both)
 
 
 @dataclass
@@ -169,8 +256,7 @@ class CostSums:
     billed_tokens: Tokens = _NONE
     counted_tokens: Tokens = _NONE
     sent: Money = _NOTHING
-    """Requests of known size: bills, what of them cannot be true as counted, and what nobody billed as
-    expected."""
+    """Requests of known size: bills, with partial outputs as counted, and what nobody billed as expected."""
     sent_tokens: Tokens = _NONE
     unsized: int = 0
     """Requests whose size nothing tells: they are in neither of these two."""
@@ -183,12 +269,12 @@ class CostSums:
     unpriced: dict[str, int] = field(default_factory=dict)
     """Steps without a price, by why."""
     compared: tuple[Decimal, Decimal] = (ZERO, ZERO)
-    """Billed, doubted parts as counted, and counted, over the steps that have both."""
+    """Billed, with partial outputs as counted, and counted, over the steps that have both."""
     units: dict[str, int] = field(default_factory=dict)
     """Calls of the provider's own tools, by tool."""
     not_priced: dict[str, int] = field(default_factory=dict)
     """What was billed and no rate is known for, by what it is."""
-    doubted: DoubtedSums = field(default_factory=DoubtedSums)
+    partial_outputs: PartialOutputs = field(default_factory=PartialOutputs)
     broken: Decimal = ZERO
     saved: Decimal = ZERO
     breaks: int = 0
@@ -218,13 +304,18 @@ class CostSums:
 
     @property
     def is_counted(self) -> bool:
-        """Whether a part of `sent` is as counted or expected: of no bill, or of one that cannot be true."""
-        return bool(self.unreported > self.unsized or self.doubted.requests)
+        """Whether a part of `sent` is as counted or expected: nobody billed it, or its output is partial."""
+        return bool(self.unreported > self.unsized or self.partial_outputs.requests)
 
     @property
     def cost(self) -> Decimal | None:
         """What was sent and answered, in US dollars; None where no request has a known price and size."""
         return self.sent.total if any(self.sources) and self.is_sized else None
+
+    @property
+    def stated_cost(self) -> Decimal | None:
+        """What the runtime states of the requests, where none of them has a known price and size."""
+        return self.stated.cost if self.cost is None else None
 
     @property
     def at_least(self) -> bool:
@@ -249,7 +340,7 @@ class CostSums:
         ):  # fmt: skip
             if theirs:
                 count_all(ours, theirs)
-        self.doubted.plus(other.doubted)
+        self.partial_outputs.plus(other.partial_outputs)
         self.broken, self.saved = self.broken + other.broken, self.saved + other.saved
         self.breaks += other.breaks
         self.stated.plus(other.stated)

@@ -1,12 +1,12 @@
-"""Why a cache was not read, in words."""
+"""Why a cache was not read, and what a bill shows of a cut, in words."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.model.results import Miss
+from ctxctl.model.results import Cut, Miss
 from ctxctl.text import visible
-from ctxctl.wording import duration
+from ctxctl.wording import duration, plural
 
 _WORDS: Final = {
     "expired": "expired",
@@ -28,3 +28,16 @@ def miss_reason(miss: Miss) -> str:
     if miss.recorded_cause is not None:
         details.append(f"said to be {visible(miss.recorded_cause[:_SAID])}")
     return _WORDS[miss.cause] + (f": {', '.join(details)}" if details else "")
+
+
+def unrecorded_cut(cut: Cut, lines: tuple[int, int] | None = None) -> str:
+    """One cut without a record: what the bill shows, and the lines of the capture that may hold its cause."""
+    parts = []
+    if cut.unsent:
+        parts.append(f"at least {plural(cut.unsent, 'token')} of what is recorded were not sent")
+    if cut.before is not None and cut.billed is not None and cut.billed < cut.before:
+        grew = " while the record grew: a compaction that was not read" if cut.is_unread_compaction else ""
+        parts.append(f"the bill fell from {cut.before:,} to {cut.billed:,}{grew}")
+    if lines is not None:
+        parts.append(f"look at lines {lines[0]:,} to {lines[1]:,}")
+    return "cut without a record: " + "; ".join(parts)

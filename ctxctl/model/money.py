@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
 MILLION: Final = 1_000_000
-BILL_PARTS: Final = ("input", "output")
-"""What of a bill can be doubted."""
 
 
 class Rates(NamedTuple):

@@ -47,11 +47,11 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     cached: int | None = None
     answered: int | None = None
     """What the provider reported besides its input: tokens from a cache, tokens of the answer (as counted
-    where what is reported of it cannot be true)."""
+    where the client logged only a part of it)."""
     origin: Origin | None = None
     """On a thread's first step, what set the thread off."""
-    doubted: tuple[str, ...] = ()
-    """Parts of its bill that cannot be true and are taken as counted: `input`, `output`."""
+    has_partial_output: bool = False
+    """The client logged the output before the answer's end; `answered` has it as counted."""
     recorded: int = 0
     """Tokens of the frame's content."""
     method: UsedMethod = "recorded"

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.content import Content
-from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.model.terms import PLAIN, Stated, Terms
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
@@ -219,6 +219,12 @@ class Injection(msgspec.Struct, frozen=True, eq=False):
     model: str | None = None
     metadata: dict[str, Any] = {}
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether only the answer will say what of the request was read: it does not seal the step."""
+        marks = self.metadata.get("ctxctl")
+        return isinstance(marks, dict) and marks.get("awaits_answer") is True
+
 
 class Compaction(msgspec.Struct, frozen=True, eq=False):
     """`context_compaction`: sources replaced by a shorter summary."""
@@ -278,6 +284,14 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     cache_miss_cause: str | None = None
     """Why the cache was not read, in the words of the provider or the client: untrusted."""
     terms: Terms = PLAIN
+    output_is_partial: bool = False
+    """The client logged the output before the answer's end, so it may be a placeholder."""
+
+
+class Totals(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.total.stated`: what the runtime states of several requests together."""
+
+    totals: tuple[Stated, ...] = ()
 
 
 class Failure(msgspec.Struct, frozen=True, eq=False):
@@ -338,6 +352,7 @@ Record = (
     | Missing
     | Redaction
     | Usage
+    | Totals
     | Failure
     | Answered
     | Dropped

@@ -13,7 +13,7 @@ import msgspec
 from ctxctl.model.annotations import Annotations
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
-from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.model.terms import PLAIN, Stated, Terms
 from ctxctl.model.vocab import (
     Basis,
     Layer,
@@ -248,17 +248,19 @@ class Cache(msgspec.Struct, frozen=True, gc=False):
     a client wrote them down; None without a prefix."""
 
 
-class Doubt(msgspec.Struct, frozen=True, gc=False):
-    """A figure of a bill that cannot be true."""
+class Cut(msgspec.Struct, frozen=True, gc=False):
+    """Content that left the window with no record of it, as the provider's bill shows."""
 
-    part: str
-    """`input`, `output`."""
-    why: str
-    """`zero`, `below_content` (less than what is recorded of it), `repeated` (the same to the token though
-    the window changed)."""
-    reported: int
-    counted: int
-    """What is recorded of it, in the model's own tokens."""
+    unsent: int
+    """Tokens of the recorded content that were not sent, at least; 0: only the bill's fall shows the cut."""
+    billed: int | None
+    """The request's whole input; None: nobody billed it, and what was not sent exceeds the model's window."""
+    before: int | None
+    """The same of the thread's last billed request; None: this is the first."""
+    is_unread_compaction: bool
+    """The bill fell to less than half while the recorded content grew."""
+    lines: tuple[int, int]
+    """First lines, in the trace, of the last billed request and of this one: the cause is between them."""
 
 
 class UsageView(msgspec.Struct, frozen=True, gc=False):
@@ -274,14 +276,19 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     """`derived`: not billed for this request by itself, but worked out from a running total, for example."""
     provider: str | None = None
     """Who billed it, as the trace calls them."""
-    doubts: tuple[Doubt, ...] = ()
-    """Parts of the bill that cannot be true, and why (`model.doubt`)."""
+    believed_output: int | None = None
+    """The answer's counted tokens, where the client logged a placeholder as its output; None: it did not."""
     counted_output: int | None = None
     """Tokens of the answer as far as the trace holds it, in the model's own; None: not known."""
     reported_reasoning: int | None = None
     """Of the output."""
     terms: Terms = PLAIN
     """How the request was served, and what is billed apart."""
+
+    @property
+    def sent(self) -> int | None:
+        """What the bill says of the size: of several passes, what the last one read; None: nothing."""
+        return self.terms.sent(self.reported_input)
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -320,6 +327,10 @@ class Step(msgspec.Struct, frozen=True):
     """What its records tell beside the frame."""
     scores: dict[str, float] = {}
     """By item, what the step's selection scored it; what two frames of two traces are compared by."""
+    cut: Cut | None = None
+    """What left the window without a record of it; None: the bill shows nothing of the kind."""
+    stated: tuple[Stated, ...] = ()
+    """What the runtime states of several requests together, up to this one: never the bill of one."""
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from ctxctl.model.cost_sums import StatedSums
+
 Live = Literal["", "open", "written"]
 """Whether a session goes on: a program has its file open for writing, or wrote to it within `LIVE_SECONDS`.
 
@@ -36,12 +38,19 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     cost: Decimal | None
     """US dollars; None where no request has a known price and size."""
     counted: bool
-    """Whether a part of `cost` is as counted or expected: nobody billed it, or the bill cannot be true."""
+    """Whether a part of `cost` is as counted or expected: nobody billed it, or its output is partial."""
     at_least: bool
     """Whether something that was sent or answered is not in `cost`."""
     first: str | None
     last: str | None
     """Times of its first and of its last request."""
+    stated: StatedSums
+    """What the runtime itself says that its requests cost."""
+
+    @property
+    def stated_cost(self) -> Decimal | None:
+        """What the runtime states of the requests, where none of them has a known price and size."""
+        return self.stated.cost if self.cost is None else None
 
 
 class ListedSession(msgspec.Struct, frozen=True):

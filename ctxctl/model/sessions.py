@@ -40,12 +40,12 @@ class TurnSide(msgspec.Struct, frozen=True, gc=False):
     billed: int | None
     """Input tokens that the provider reported, of the steps that have a bill; None: of no step."""
     cost: Decimal
-    """US dollars, of the steps whose price and size are known: what cannot be true of a bill as counted, and
-    what nobody billed at its expected size."""
+    """US dollars, of the steps whose price and size are known: partial outputs as counted, and what nobody
+    billed at its expected size."""
     unpriced: int
     """Steps for which they are not."""
-    doubted: int = 0
-    """Steps whose bill has a part that cannot be true and is priced as counted."""
+    partial_outputs: int = 0
+    """Steps whose output the client logged before the answer's end; they are priced as counted."""
     expected: int = 0
     """Steps without a bill that are priced at their expected size."""
     least: int = 0
@@ -112,7 +112,7 @@ class SideTotal(msgspec.Struct, frozen=True, gc=False):
     billed: int | None = None
     cost: Decimal = ZERO
     unpriced: int = 0
-    doubted: int = 0
+    partial_outputs: int = 0
     expected: int = 0
     least: int = 0
 

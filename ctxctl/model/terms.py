@@ -7,24 +7,51 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.model.billed import dollars, short_word
+from ctxctl.model.billed import dollars, is_own, short_word
 from ctxctl.model.numbers import count
 
 
-class Further(msgspec.Struct, frozen=True, gc=False):
-    """One further sampling of a request (a compaction, an advisor), billed beside its totals.
-
-    `input_tokens` leaves the cache out, as Anthropic counts.
-    """
+class Pass(msgspec.Struct, frozen=True, gc=False):
+    """One of the samplings that a request was answered with; `input_tokens` is all that it read."""
 
     type: str
     model: str | None = None
+    """None: the request's."""
     input_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     cache_write_1h_tokens: int = 0
     """Of those written."""
     output_tokens: int = 0
+
+
+class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a runtime states of several requests together; it is never the bill of one of them."""
+
+    scope: str = "session"
+    """`turn`, or `session`: the requests of the turn, or of the session, up to this one.
+
+    `request`: this one, in counts of the runtime's own, which are not those of a bill."""
+    usd: str | None = None
+    """US dollars."""
+    input_tokens: int | None = None
+    """Cache reads and writes included, as in a bill."""
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    requests: int | None = None
+    premium_requests: float | None = None
+    """As GitHub Copilot bills them."""
+    model: str | None = None
+    by_model: tuple[Stated, ...] = ()
+    """The same, for each model; together they are all of it."""
+    rounded: bool = False
+    """Whether the runtime rounded the counts."""
+
+
+FIGURES: Final = tuple(n for n in Stated.__struct_fields__ if n.endswith("tokens") or n == "requests")
+"""The counts of a `Stated`."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -37,11 +64,22 @@ class Terms(msgspec.Struct, frozen=True):
     """Tokens by `PARTS`, parts of the input and the output."""
     units: dict[str, int] = {}
     """Calls of the provider's tools, by tool: `web_search`, `web_fetch`, `code_execution`, ..."""
-    further: tuple[Further, ...] = ()
+    passes: tuple[Pass, ...] = ()
+    """Of the request's own model, in order; the bill is their sum.  Empty: it was sampled once."""
+    further: tuple[Pass, ...] = ()
+    """Of other models that a tool asked (an advisor): billed beside the request's own."""
+    cleared_tokens: int | None = None
+    """What the provider took out of the request before it was read, by its own count; in no other figure."""
     stated_usd: str | None = None
     """US dollars that the runtime, a router or a tracing service says that the request cost."""
     stated_total_usd: str | None = None
     """The same of all requests of a run, as told with its last one."""
+
+    def sent(self, billed: int | None) -> int | None:
+        """The size of a request that was billed so much: what its last pass read, a compaction's if it ended
+        with that."""
+        answers = [one for one in self.passes if one.type != "compaction"] or self.passes
+        return answers[-1].input_tokens if answers else billed
 
 
 PLAIN: Final = Terms()
@@ -50,21 +88,44 @@ PLAIN: Final = Terms()
 
 def terms_of(fields: Mapping[str, Any]) -> Terms:
     """The terms of a record of a trace; what is not of the form of `fields_of` is left out."""
-    value = fields.get("further")
-    further = (
-        [_iteration(one) for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-    )
+    passes = [_pass(one) for one in _table(fields.get("passes"))]
+    own = tuple(one for one in passes if is_own(one.type, one.model))
+    # In older traces: what stood beside the totals, the input without the cache.
+    further = [_with_cache(_pass(one)) for one in _table(fields.get("further"))]
     found = Terms(
         short_word(fields.get("service_tier")),
         short_word(fields.get("speed")),
         short_word(fields.get("inference_geo")),
         _counts(fields.get("modalities")),
         _counts(fields.get("units")),
-        tuple(further),
+        own,
+        (*(one for one in passes if one not in own), *further),
+        count(fields.get("cleared_tokens")),
         dollars(fields.get("stated_usd")),
         dollars(fields.get("stated_total_usd")),
     )
     return PLAIN if found == PLAIN else found
+
+
+def totals_of(fields: Mapping[str, Any]) -> tuple[Stated, ...]:
+    """The totals of a record of a trace; what is no table is left out."""
+    told = fields.get("totals")
+    return tuple(_stated(one) for one in told if isinstance(one, Mapping)) if isinstance(told, list) else ()
+
+
+def _stated(fields: Mapping[str, Any]) -> Stated:
+    models, scope, premium = fields.get("by_model"), fields.get("scope"), fields.get("premium_requests")
+    return Stated(
+        scope=scope if scope in ("turn", "request") else "session",
+        usd=dollars(fields.get("usd")),
+        model=short_word(fields.get("model")),
+        by_model=tuple(_stated(one) for one in models if isinstance(one, Mapping) and "by_model" not in one)
+        if isinstance(models, list)
+        else (),
+        rounded=fields.get("rounded") is True,
+        premium_requests=None if premium is None or dollars(premium) is None else float(premium),
+        **{name: count(fields.get(name)) for name in FIGURES},
+    )
 
 
 def _counts(value: Any) -> dict[str, int]:
@@ -72,8 +133,15 @@ def _counts(value: Any) -> dict[str, int]:
     return {name: held for name, given in pairs if (held := count(given))}
 
 
-def _iteration(iteration: Mapping[str, Any]) -> Further:
-    numbers = {n: count(iteration.get(n)) or 0 for n in Further.__struct_fields__ if n.endswith("_tokens")}
-    return Further(
-        short_word(iteration.get("type")) or "unnamed", short_word(iteration.get("model")), **numbers
-    )
+def _table(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _pass(told: Mapping[str, Any]) -> Pass:
+    numbers = {n: count(told.get(n)) or 0 for n in Pass.__struct_fields__ if n.endswith("_tokens")}
+    return Pass(short_word(told.get("type")) or "unnamed", short_word(told.get("model")), **numbers)
+
+
+def _with_cache(one: Pass) -> Pass:
+    whole = one.input_tokens + one.cached_tokens + one.cache_write_tokens
+    return msgspec.structs.replace(one, input_tokens=whole)

@@ -6,7 +6,9 @@ from what Anthropic says of its prompt cache beside the counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from ctxctl.ingest.build import Json
@@ -22,7 +24,8 @@ def usage_record(
     cache_write: Any = None,
     cache_write_1h: Any = None,
     reasoning: Any = None,
-    excludes_cache: bool = False,
+    excludes_cache: bool | None = None,
+    total: Any = None,
     provider: str | None = None,
     model: str | None = None,
     native: Json | None = None,
@@ -31,7 +34,7 @@ def usage_record(
     response: Any = None,
     stated: Any = None,
 ) -> Json | None:
-    """The record of `ctxctl.usage.reported`; None where no input count is reported.
+    """The record of `ctxctl.usage.reported`; None without a count of input.  No count: not reported.
 
     Args:
         input_tokens: The runtime's count of input tokens.
@@ -41,6 +44,8 @@ def usage_record(
         cache_write_1h: Of these, the ones that are kept for an hour.
         reasoning: Of output tokens that were reasoning.
         excludes_cache: True where `input_tokens` leaves cache reads and writes out (Anthropic's convention).
+            None: the total says it, as gateways have it either way.
+        total: Of all tokens; default: the bill's `total_tokens`.
         provider: Whose bill it is.
         model: The model that answered.
         native: The runtime's own usage fields; kept under `metadata.native`.
@@ -48,58 +53,173 @@ def usage_record(
         bill: The usage as the provider wrote it, for what it bills apart (`model.billed`); default: `native`.
         response: The response that it stands in, where tier and calls of tools stand beside it.
         stated: US dollars that the runtime says the request cost, where that stands elsewhere.
-
-    Values that are no counts are taken as not reported.
     """
-    billed = count(input_tokens)
-    if billed is None:
+    if count(input_tokens) is None:
         return None
-    read, written = count(cached), count(cache_write)
-    if excludes_cache:
-        billed += (read or 0) + (written or 0)
+    usage = native if bill is None else bill
     told = {
         "provider": provider,
         "model": model,
-        "input_tokens": billed,
-        "cached_tokens": read,
-        "cache_write_tokens": written,
-        "cache_write_1h_tokens": count(cache_write_1h) if written is not None else None,
+        "input_tokens": count(input_tokens),
+        "cached_tokens": count(cached),
+        "cache_write_tokens": count(cache_write),
+        "cache_write_1h_tokens": count(cache_write_1h) if count(cache_write) is not None else None,
         "cache_miss_cause": miss_cause,
         "output_tokens": count(output_tokens),
         "reasoning_tokens": count(reasoning),
-        **fields_of(native if bill is None else bill, response),
+        **fields_of(usage, response),
     }
     told["stated_usd"] = dollars(stated) or told.get("stated_usd")
     made: Json = {name: value for name, value in told.items() if value is not None}
+    made["input_tokens"] += _left_out(made, excludes_cache, usage, count(total))
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made
 
 
-def chat_usage(usage: Any, *, provider: str | None = None, model: str | None = None) -> Json | None:
-    """The bill of a chat completion or of a response; input includes what came from the cache, as billed.
+def stated_total(
+    scope: str,
+    *,
+    usd: Any = None,
+    input_tokens: Any = None,
+    cached: Any = None,
+    cache_write: Any = None,
+    output_tokens: Any = None,
+    reasoning: Any = None,
+    requests: Any = None,
+    premium_requests: Any = None,
+    model: Any = None,
+    by_model: Iterable[Json | None] = (),
+    excludes_cache: bool = False,
+    rounded: bool = False,
+) -> Json | None:
+    """What a runtime states of a `turn`, a `session` or a `request` (`model.terms.Stated`).
 
-    litellm adds Anthropic's `cache_read_input_tokens` and `cache_creation_input_tokens`, both of them counted
-    in `prompt_tokens`.
+    None where no figure is above 0.
+
+    Args:
+        excludes_cache: True where `input_tokens` leaves cache reads and writes out.
+        by_model: The same for each model; figures that are not given are their sums.
+
+    The others are as in `usage_record`.
     """
+    counts = [count(input_tokens), count(cached), count(cache_write)]
+    if excludes_cache and counts[0] is not None:
+        counts[0] = sum(n or 0 for n in counts)
+    names = ("input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
+    told = dict(zip(names, (*counts, count(output_tokens), count(reasoning)), strict=True))
+    told["requests"] = count(requests)
+    models = [one for one in by_model if one is not None]
+    for name, value in told.items():
+        parts = [one[name] for one in models if name in one]
+        told[name] = sum(parts) if value is None and parts else value
+    premium = dollars(premium_requests)
+    amount = dollars(usd)
+    if amount is None and models and all("usd" in one for one in models):
+        amount = str(sum(Decimal(one["usd"]) for one in models))
+    if not any((*told.values(), float(amount or 0), float(premium or 0))):
+        return None
+    made: Json = {"scope": scope, "usd": amount, "model": string(model), **told}
+    made |= {"by_model": models or None, "rounded": rounded or None}
+    made["premium_requests"] = None if premium is None else float(premium)
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def total_of(scope: str, bill: Json | None, **more: Any) -> Json | None:
+    """A total whose figures are those of a record of `usage_record`; `more` as in `stated_total`."""
+    held = bill or {}
+    return stated_total(
+        scope, usd=more.pop("usd", held.get("stated_usd")), input_tokens=held.get("input_tokens"),
+        cached=held.get("cached_tokens"), cache_write=held.get("cache_write_tokens"),
+        output_tokens=held.get("output_tokens"), reasoning=held.get("reasoning_tokens"), **more,
+    )  # fmt: skip
+
+
+def stated_record(*totals: Json | None) -> Json | None:
+    """The record of `ctxctl.total.stated`; None where there is no total."""
+    held = [total for total in totals if total is not None]
+    return {"totals": held} if held else None
+
+
+def _left_out(bill: Json, excludes_cache: bool | None, usage: Any, total: int | None) -> int:
+    """Tokens of the cache that an input leaves out: where nobody says it, what the total has beside input and
+    output.
+
+    Without a total that says it, an input that is less than what the cache held leaves all of that out.
+    """
+    billed, read, written = (
+        bill.get(name, 0) for name in ("input_tokens", "cached_tokens", "cache_write_tokens")
+    )
+    if excludes_cache is None:
+        if total is None and isinstance(usage, dict):
+            total = count(_first(usage, "total_tokens", "totalTokens"))
+        more = total - billed - bill.get("output_tokens", 0) if total is not None else 0
+        if more and more in (read, written, read + written):
+            return more
+        excludes_cache = bool(billed < read + written)
+    return read + written if excludes_cache else 0
+
+
+_READ: Final = (
+    "cached_tokens", "cached", "cache_read", "cache_read_input_tokens", "cache_read_tokens",
+    "prompt_cache_hit_tokens",
+)  # fmt: skip
+"""OpenAI, tau-bench, LangChain, litellm, DeepSeek."""
+_WRITTEN: Final = (
+    "cache_creation_input_tokens", "cache_write_tokens", "cache_creation_tokens", "cache_creation",
+)  # fmt: skip
+
+
+def chat_usage(
+    usage: Any,
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    native: Json | None = None,
+    response: Any = None,
+) -> Json | None:
+    """The bill of a chat completion or of a response; of the cache, whatever a router adds is read too."""
     if not isinstance(usage, dict):
         return None
     asked = _inner(usage, "prompt_tokens_details") or _inner(usage, "input_tokens_details")
     made = _inner(usage, "completion_tokens_details") or _inner(usage, "output_tokens_details")
+    lifetimes = _inner(usage, "cache_creation") or _inner(asked, "cache_creation_token_details")
+    written, hour = writes_of(lifetimes, _most(_WRITTEN, asked, usage))
     return usage_record(
         input_tokens=_first(usage, "prompt_tokens", "input_tokens"),
         output_tokens=_first(usage, "completion_tokens", "output_tokens"),
-        cached=_first(asked, "cached_tokens", "cached", "cache_read") if asked else _read(usage),
-        cache_write=_first(usage, "cache_creation_input_tokens", "cache_write_tokens"),
+        cached=_most(_READ, asked, usage),
+        cache_write=written,
+        cache_write_1h=hour,
         reasoning=made.get("reasoning_tokens"),
         provider=provider,
         model=model,
+        native=native,
         bill=usage,
+        response=response,
     )
 
 
-def _read(usage: Json) -> Any:
-    return _first(usage, "cache_read_input_tokens", "cache_read_tokens", "cached_tokens")
+def _most(names: Iterable[str], *held: Json) -> int | None:
+    """A count that stands under one name or more; None under none of them."""
+    return max((n for one in held for name in names if (n := count(one.get(name))) is not None), default=None)
+
+
+def writes_of(
+    details: Json, whole: int | None = None, *, apart: bool = False
+) -> tuple[int | None, int | None]:
+    """Tokens written to the cache, and those of them that are kept for an hour, as details tell them.
+
+    Args:
+        details: Counts by name; a name that holds `1h` or `5m` is that of a lifetime.
+        whole: The count beside them, which is that of the same tokens, unless it is less.
+        apart: True where the count beside them is of other tokens.
+    """
+    hour, five = (_most([name for name in details if mark in name], details) for mark in ("1h", "5m"))
+    if hour is None and five is None:
+        return whole, None
+    split, more = (hour or 0) + (five or 0), whole or 0
+    return (more + split if apart or more < split else more), hour or 0
 
 
 def _inner(usage: Json, name: str) -> Json:

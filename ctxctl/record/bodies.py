@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
@@ -19,7 +20,8 @@ from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body, of_response
 from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
-from ctxctl.providers.dialects.fingerprints import fingerprint
+from ctxctl.providers.dialects.fingerprints import Request, request_of
+from ctxctl.providers.dialects.units import LeftOut
 from ctxctl.record import values
 from ctxctl.record.calls import guarded
 from ctxctl.record.core import Core
@@ -110,7 +112,7 @@ class ThreadConversations:
         if dialect is None:
             return
         found = FoundSecrets()
-        events = thread.respond(dialect.reply(response), self._core, found)
+        events = thread.respond(response, dialect, self._core, found)
         if events:
             self._core.journal.put(self._entries(events))
         self._core.count(found)
@@ -144,9 +146,15 @@ class _ThreadConversation:
         """The place of the last request."""
         self.dialect: Dialect | None = None
         self._names = CallTitles()
-        self._prints: list[bytes] = []
+        self._read: list[bytes] = []
+        """Digests of what was read of the last body, by unit."""
         self._rows: list[int] = []
-        """The number of items of each unit of the last body."""
+        """The number of items of each."""
+        self._left = LeftOut()
+        self._summaries: set[str] = set()
+        """Versions of what stands for a history that was compacted."""
+        self._asked: tuple[SentRequest, Request] | None = None
+        """The last request, where only its answer says what of it was read."""
         self._generation = core.journal.generation
         self._step = ""
 
@@ -157,11 +165,13 @@ class _ThreadConversation:
         conversation = self.conversation
         if self._generation != core.journal.generation:
             self._generation = core.journal.generation
-            self._prints, self._rows = [], []
+            self._read, self._rows = [], []
             conversation.tell_anew()
         dialect = self.dialect = sent.dialect or of_body(sent.body) or by_name("openai-chat")
         before = [(block.item, block.ref) for block, _ in conversation.rows]
-        self._set_window(dialect.units(sent.body), dialect, core, found, sent)
+        request = request_of(sent.body, dialect)
+        self._asked = (sent, request) if dialect.may_edit(sent.body) else None
+        self._set_window(request.reached(None, self._left), core, found, sent)
         if sent.compacts or sent.acted:
             self._record_compactions(before, sent.acted)
         conversation.turn = sent.turn
@@ -170,6 +180,7 @@ class _ThreadConversation:
             *conversation.request(
                 sent.step, model=sent.model, native_id=sent.native_id,
                 settings=_settings(dialect, sent, core), marks=sent.marks,
+                awaits_answer=self._asked is not None,
             )
         )  # fmt: skip
         return [
@@ -181,9 +192,10 @@ class _ThreadConversation:
         self._generation = -1
         self.conversation.tell_anew(self._step)
 
-    def respond(self, parts: list[Part], core: Core, found: FoundSecrets) -> list[Json]:
+    def respond(self, response: Json, dialect: Dialect, core: Core, found: FoundSecrets) -> list[Json]:
         """Return the events of an answer."""
         self._make.at(core.journal.stamp())
+        parts = dialect.reply(response)
         if core.redactor is not None:
             told = [part for part in parts if part.text is not None]
             for part, text in zip(
@@ -193,24 +205,42 @@ class _ThreadConversation:
                     part.reword(text)
         for part in parts:
             _redact(part, core, found)
-        self.conversation.append(*parts)
+        summed = self._seal(response, dialect.summed_up(response, parts), parts, core, found)
+        self._left.answered(response)
+        self.conversation.append(*parts[summed:])
         self.conversation.finish()
         return self._drain()
+
+    def _seal(self, response: Json, summed: int, parts: list[Part], core: Core, found: FoundSecrets) -> int:
+        """Tell what of the last request was read, if only its answer says that; return how many parts of the
+        answer its last summary ends with."""
+        if self._asked is None or self._generation != core.journal.generation:
+            return 0
+        sent, request = self._asked
+        self._asked = None
+        request = request.reached(response, self._left)
+        if request.read != self._read:
+            self._set_window(request, core, found, sent)
+        self.conversation.sum_up(parts[:summed], at=sum(self._rows[: request.start]))
+        if self._summaries_of(parts[:summed]):
+            self._read, self._rows = self._read[: request.start], self._rows[: request.start]
+        self.conversation.read()
+        return summed
 
     def _drain(self) -> list[Json]:
         events = list(self._out)
         self._out.clear()
         return events
 
-    def _set_window(
-        self, units: list[Unit], dialect: Dialect, core: Core, found: FoundSecrets, sent: SentRequest
-    ) -> None:
-        """Make the window what the body carries; only its new units are cut into items."""
-        prints = [fingerprint(unit)[0] for unit in units]
-        shared = same_start(prints, self._prints)
+    def _set_window(self, request: Request, core: Core, found: FoundSecrets, sent: SentRequest) -> None:
+        """Make the window what was read of the body; only what is new in it is cut into items."""
+        dialect, conversation = request.dialect, self.conversation
+        shared = same_start(request.read, self._read)
         rows, parts = self._rows[:shared], []
-        for unit in _joined(units, shared, core, found):
-            cut = dialect.parts(_redacted(unit, core, found), self._names).parts
+        units = iter(_joined(request, shared, core, found))
+        for piece, unit in zip(request.pieces[shared:], request.units[shared:], strict=True):
+            clean = tuple(_redacted(one, core, found) for one in islice(units, len(piece)))
+            cut = dialect.piece(clean, unit.section, self._names).parts
             cut = sent.reader.cut(cut) if sent.reader is not None else cut
             for part in cut:
                 _redact(part, core, found)
@@ -219,11 +249,34 @@ class _ThreadConversation:
             parts += cut
         at = sum(self._rows[:shared])
         if sent.reader is not None:
-            sent.reader.give(parts, [block.item for block, _ in self.conversation.rows[:at]])
-        self.conversation.replace(parts, at=at, cause=sent.cause)
+            sent.reader.give(parts, [block.item for block, _ in conversation.rows[:at]])
+        before = conversation.rows[at:]
+        edited = self._left.cleared or self._left.thinking
+        conversation.replace(parts, at=at, cause=sent.cause or ("cleared" if edited else None))
         if sent.reader is not None:
             sent.reader.learn(parts)
-        self._prints, self._rows = prints, rows
+
+        def cut_clean(unit: Unit) -> list[Part]:
+            made = dialect.parts(_redacted(unit, core, found), self._names).parts
+            for part in made:
+                _redact(part, core, found)
+            return made
+
+        first = not self._read
+        gone = request.tell_unread(conversation, self._left, cut_clean, first=first)
+        self._read, self._rows = request.read, rows
+        summaries = self._summaries_of(parts)
+        stays = {part.item for part in parts}
+        gone += [block.ref for block, _ in before if block.item not in stays]
+        if summaries and gone and not (sent.compacts or sent.acted):
+            marks = {"ctxctl": {"derived": True}}
+            conversation.compacted(gone, summaries[0].block().ref, metadata=marks)
+
+    def _summaries_of(self, parts: Iterable[Part]) -> list[Part]:
+        """Return the summaries that were not met before."""
+        found = [p for p in parts if p.kind == "thread_summary" and p.mark not in self._summaries]
+        self._summaries.update(part.mark for part in found)
+        return found
 
     def _record_compactions(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
         """Record compactions: the last one left out what is missing since the last view."""
@@ -297,14 +350,14 @@ def ends_with_prompt(body: Json, dialect: Dialect | None) -> bool:
     return bool(kinds & {"user_message", "image"}) and "tool_result" not in kinds
 
 
-def _joined(units: list[Unit], shared: int, core: Core, found: FoundSecrets) -> list[Unit]:
+def _joined(request: Request, shared: int, core: Core, found: FoundSecrets) -> list[Unit]:
     """Return the units that are new without secrets that cross from one to the next."""
-    new = units[shared:]
+    new = [unit for piece in request.pieces[shared:] for unit in piece]
     if core.redactor is None or not new:
         return new
     follower = Follower(core.redactor)
     if shared:
-        follower.value(units[shared - 1].value, FoundSecrets())
+        follower.value(request.units[shared - 1].value, FoundSecrets())
     values = follower.value([unit.value for unit in new], found)
     return [unit._replace(value=value) for unit, value in zip(new, values, strict=True)]
 

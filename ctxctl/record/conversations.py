@@ -20,10 +20,12 @@ from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
 from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
+from ctxctl.providers.dialects.base import Piece as ReadPiece
 from ctxctl.providers.dialects.exchanges import Exchange, Exchanges, asked_model
 from ctxctl.providers.dialects.fingerprints import Request
 from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import Thread, shared_messages
+from ctxctl.providers.dialects.units import LeftOut
 from ctxctl.record import values
 from ctxctl.record.bodies import entries_of
 from ctxctl.record.conversation_cache import EarlierConversations, RememberedThreads, SubAgents, is_aside
@@ -99,6 +101,20 @@ class RedactingDialect(Dialect):
         cleaned: Json = redactor.value(value, raw, FoundSecrets())
         return cleaned
 
+    def reached(
+        self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
+    ) -> list[ReadPiece] | None:
+        """Ask the dialect, of units without secrets."""
+        return self._dialect.reached(units, body, response, known)
+
+    def may_edit(self, body: Json) -> bool:
+        """Ask the dialect."""
+        return self._dialect.may_edit(body)
+
+    def summed_up(self, response: Json, parts: list[Part]) -> int:
+        """Ask the dialect."""
+        return self._dialect.summed_up(response, parts)
+
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The dialect's parts of a unit, searched again, as their texts may be joined from several pieces."""
         slots = self._dialect.parts(unit, names, line)
@@ -169,10 +185,14 @@ class PendingRequest(NamedTuple):
     lent: bool
     model: str | None
     """The model that was asked."""
+    request: Request | None = None
+    """It, where only its answer says what of it was read."""
 
 
 class Conversations(Exchanges):
     """The conversations of one recorder; not safe for several threads at once."""
+
+    _awaits_answer = True
 
     def __init__(self, recorder: Recorder) -> None:
         self._live = _LiveRun(recorder)
@@ -236,8 +256,9 @@ class Conversations(Exchanges):
         made.sealed = True
         # The body is dropped: it may be large, and the answer may be long in coming.
         return PendingRequest(
-            thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request)
-        )
+            thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request),
+            request if own.may_edit(request.body) and self._chain(request) is None else None,
+        )  # fmt: skip
 
     def answered(
         self, asked: PendingRequest, response: Json | None, *, cut: bool, dialect: Dialect | None = None
@@ -260,10 +281,19 @@ class Conversations(Exchanges):
             return
         live.session = thread.conversation.session
         live.make.at(core.journal.stamp())
-        parts = (self._redacting(dialect) if dialect is not None else asked.dialect).reply(response)
+        dialect = self._redacting(dialect) if dialect is not None else asked.dialect
+        parts = dialect.reply(response)
         if cut and parts:
             parts[-1].truncated = True
-        self._answer(asked.exchange, parts, thread, lent=asked.lent)
+        summed = dialect.summed_up(response, parts)
+        if asked.request is not None and self._written_in.get(id(thread)) == core.journal.generation:
+            request = asked.request.reached(response, thread.left)
+            if request.read != thread.read:
+                self._window(asked.exchange, request, thread, compacted=False)
+            self._sum_up(asked.exchange, thread, parts[:summed])
+            thread.conversation.read()
+        thread.left.answered(response)
+        self._answer(asked.exchange, parts, thread, lent=asked.lent, summed=summed)
         if id(thread) in self._branches:
             self._remembered.remember_answer(thread, parts)
         if isinstance(response.get("id"), str) and not asked.exchange.apart:
@@ -297,11 +327,13 @@ class Conversations(Exchanges):
         conversation.tell_anew(place.step)
         self._live.taken()
         if self._chain(request) is None:
-            thread.prints, thread.rows = [], []
-            self._window(exchange, request, thread, compacted=False)
+            thread.prints, thread.read, thread.rows = [], [], []
+            self._window(exchange, request.reached(None, thread.left), thread, compacted=False)
         self._written_in[id(thread)] = self._core.journal.generation
-        model = asked_model(exchange, request)
-        return conversation.request(place.step, model=model, native_id=exchange.native_id)
+        return conversation.request(
+            place.step, model=asked_model(exchange, request), native_id=exchange.native_id,
+            awaits_answer=request.dialect.may_edit(request.body),
+        )  # fmt: skip
 
     def _tell_anew_after(self, generation: int) -> None:
         """Write all windows anew where the file has changed: requests build only on what it holds."""
@@ -399,7 +431,7 @@ class Conversations(Exchanges):
     ) -> list[Slots]:
         if self._written_in.get(id(thread), self._core.journal.generation) != self._core.journal.generation:
             # All of it is written anew, so all of it must be cut anew.
-            thread.prints, thread.rows = [], []
+            thread.prints, thread.read, thread.rows = [], [], []
         return super()._window(exchange, request, thread, compacted=compacted)
 
     def _turn(self, exchange: Exchange, thread: Thread, tail: list[Slots]) -> None:

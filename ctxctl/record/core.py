@@ -383,12 +383,12 @@ _OBJECT_LISTS: Final = (
     "truncation_records",
     "window_segments",
     "candidate_sources",
-    "further",
+    "passes",
 )
 _COUNTS: Final = (
     "max_tokens", "reserved_tokens", "max_bytes", "max_items", "actual_tokens", "actual_bytes",
     "actual_items", "token_estimate", "byte_size", "input_tokens", "cached_tokens", "cache_write_tokens",
-    "cache_write_1h_tokens", "output_tokens", "reasoning_tokens",
+    "cache_write_1h_tokens", "output_tokens", "reasoning_tokens", "cleared_tokens",
 )  # fmt: skip
 _OBJECTS: Final = ("metadata", "coverage", "ranking_signals", "modalities", "units")
 _EITHER: Final = (

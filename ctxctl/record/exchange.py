@@ -279,6 +279,8 @@ class Exchange:
         """Whether the end of the stream is looked for in the bytes that come."""
         self._tail = b""
         self._marked = False
+        self._last = 0
+        """The part of the body with which the last event that has begun begins, or one before it."""
         self._lock = threading.Lock()
         self._ended = False
         exchanges._open.add(self)
@@ -319,10 +321,11 @@ class Exchange:
         recent = self._tail + chunk
         self._tail = recent[-_TAIL:]
         self._marked = self._marked or any(mark in recent for mark in MARKS)
-        if not self._marked or not recent.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+        if not recent.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
             return False
-        self._marked = False
-        return is_end(b"".join(self._parts), self._dialect)
+        marked, self._marked = self._marked, False
+        first, self._last = self._last, len(self._parts)
+        return marked and is_end(b"".join(self._parts[first:]), self._dialect)
 
     @_never_raises
     def end(self, how: str) -> None:

@@ -405,7 +405,11 @@ def _stored(path: str) -> bytes:
         return _read(path)
     except FileNotFoundError:
         pass
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    from pathlib import Path
+
+    from ctxctl.user_folders import make_private
+
+    make_private(Path(path).parent)
     # Written beside and linked: a second process reads the first one's key whole.
     beside = f"{path}.{os.urandom(8).hex()}"
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""Notes on bills, in words and as JSON: figures that cannot be true, and cache misses without a cause."""
+"""Notes on bills, in words and as JSON: partial outputs and cache misses."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.model.cost_sums import Paid
 from ctxctl.model.missed import miss_reason
-from ctxctl.model.money import BILL_PARTS
 from ctxctl.model.results import Miss
 from ctxctl.report.jsonout import exact
-from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural
+from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural, stated_text
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import StepCost
     from ctxctl.analysis.turn_sums import TurnSum
-    from ctxctl.model.cost_sums import CostSums, DoubtedSums
-    from ctxctl.model.results import Doubt
-
-_WHY: Final = {
-    "zero": "nothing is billed for it",
-    "below_content": "the trace holds more of it",
-    "repeated": "the same to the token as the last one, though the window changed",
-}
+    from ctxctl.model.cost_sums import CostSums, PartialOutputs
+    from ctxctl.model.results import UsageView
 
 
 def with_mark(text: str, is_counted: bool) -> str:
@@ -38,29 +31,26 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """What all requests cost, with the same signs."""
+    """What all requests cost, with the same signs; where no price is known, what the runtime states."""
+    if costs.stated_cost is not None:
+        stated = costs.stated
+        return stated_text(costs.stated_cost, priced=stated.is_priced, least=stated.is_least(costs.steps))
     return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
 
 
-def doubt_text(doubt: Doubt) -> str:
-    """One doubt as a clause."""
-    why = _WHY.get(doubt.why, doubt.why)
-    return f"{doubt.part} of {doubt.reported:,} cannot be true ({why}): {doubt.counted:,} counted"
+def partial_text(usage: UsageView) -> str | None:
+    """What is known of an output that the client logged too early; None where the log has it whole."""
+    if usage.believed_output is None:
+        return None
+    return f"{usage.believed_output:,} out as counted: the log's output precedes the answer's end"
 
 
-def doubted_lines(sums: DoubtedSums) -> Iterator[str]:
-    """A sentence for each part of the bills that cannot be true."""
-    for part in reversed(BILL_PARTS):
-        bills = sums.parts.get(part)
-        if bills is not None:
-            yield (
-                f"{part} of {plural(bills.requests, 'request')} cannot be true: {bills.reported:,} reported, "
-                f"{bills.counted:,} counted; priced as counted"
-            )
-    if sums.repeated:
+def partial_lines(sums: PartialOutputs) -> Iterator[str]:
+    """A sentence about outputs that the client logged too early; none where there are none."""
+    if sums.requests:
         yield (
-            f"input of {plural(sums.repeated, 'request')} is billed exactly like the previous request's, "
-            "though the window changed; priced as billed"
+            f"output of {plural(sums.requests, 'request')} was logged before the answer's end: "
+            f"{sums.reported:,} reported, {sums.counted:,} counted"
         )
 
 
@@ -117,5 +107,10 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
 
 
 def turn_cost(row: TurnSum) -> str:
-    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound."""
-    return paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
+    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound; where no
+    request has a known cost, what the runtime states of the turn."""
+    said = paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
+    usd = None if row.stated is None else row.stated.usd
+    if said != NOT_KNOWN or row.stated is None or usd is None:
+        return said
+    return stated_text(usd, priced=row.stated.total.usd is None)

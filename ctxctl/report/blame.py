@@ -24,7 +24,7 @@ from ctxctl.report.changes import short_version
 from ctxctl.report.frame import notes
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import lacking_text
-from ctxctl.report.step import believed_bill, heading, sent_text
+from ctxctl.report.step import has_bill, heading, sent_text
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, clip, pad, pasted, visible
 from ctxctl.wording import NOT_KNOWN, given_share, number, plural, share
@@ -47,7 +47,7 @@ def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str
     step = found.step
     yield from labelled("frame", f"{pasted(f'{trace}@{address(found)}')}, {heading(step)}", width)
     yield from labelled("under", under, width)
-    yield from labelled("sent", sent_text(step.window, billed=believed_bill(step)), width)
+    yield from labelled("sent", sent_text(step.window, billed=has_bill(step)), width)
     if (rest := beside(found)) is not None:
         yield from labelled("besides", rest, width)
     remarks = list(_remarks(found))
@@ -381,15 +381,15 @@ def _window(found: Blame) -> str:
 def _evidence(found: Blame) -> str:
     """What was billed beside what the blocks hold: separators, overhead, what the provider adds."""
     usage, extra = found.step.usage, found.evidence
-    if usage is None or usage.reported_input is None:
+    if usage is None or usage.sent is None:
         if found.step.window.unrecorded is None:
             return "no bill was read: what was sent besides the blocks is not known"
         return "no bill was read for this step: what was sent besides the blocks is taken from the last bill"
     if extra is None:
-        return f"billed {usage.reported_input:,} tokens for another frame than this one"
+        return f"billed {usage.sent:,} tokens for another frame than this one"
     if extra < 0:
-        return f"billed {usage.reported_input:,} tokens: {-extra:,} fewer than were counted"
-    return f"billed {usage.reported_input:,} tokens: {extra:,} more than the blocks hold"
+        return f"billed {usage.sent:,} tokens: {-extra:,} fewer than were counted"
+    return f"billed {usage.sent:,} tokens: {extra:,} more than the blocks hold"
 
 
 def _sum_share(found: Blame, tokens: int) -> str:

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Final
 
-import msgspec
-
 from ctxctl.model.addresses import prefix
-from ctxctl.model.cost_sums import IN_NO_LOG, CostSums, DoubtedSums, StatedSums
+from ctxctl.model.cost_sums import IN_NO_LOG, CostSums, PartialOutputs, StatedSums, StatedTotal
 from ctxctl.model.money import Money, Tokens
-from ctxctl.report.bill_notes import doubted_lines, misses_object, misses_text
-from ctxctl.report.jsonout import exact, money_object, tokens_object
+from ctxctl.model.terms import FIGURES, Stated
+from ctxctl.report.bill_notes import misses_object, misses_text, partial_lines
+from ctxctl.report.jsonout import exact, money_object, tokens_object, total_object
 from ctxctl.text import visible
-from ctxctl.wording import cost_text, dollars, plural, share, signed_share
+from ctxctl.wording import cost_text, dollars, noun, plural, share, signed_share
 
 
 def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
@@ -34,24 +33,27 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
     if number := costs.not_priced.get(IN_NO_LOG):
         which = plural(number, "compaction request that is", "compaction requests that are")
-        yield "no log", f"at least {dollars(costs.sent.summaries)}: {which} in no log"
+        yield (
+            "no log",
+            f"at least {dollars(costs.sent.summaries - costs.billed.summaries)}: {which} in no log",
+        )
     yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
-    doubted = costs.doubted
+    partial = costs.partial_outputs
     expected = costs.unreported - costs.unsized
-    if doubted.requests or (expected and costs.sent_tokens.context):
+    if partial.requests or (expected and costs.sent_tokens.context):
         money = _spread(costs.sent, costs.at_least, True) if known else "not priced"
-        how = ["parts of a bill that cannot be true as counted"] if doubted.requests else []
+        how = [f"{plural(partial.requests, 'partial output')} as counted"] if partial.requests else []
         if expected:
             how.append(f"{plural(expected, 'request')} without a bill at the expected size")
-        yield "priced as", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
-    yield from (("in doubt", line) for line in doubted_lines(doubted))
+        yield "estimated", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
+    yield from (("outputs", line) for line in partial_lines(partial))
     if costs.unreported:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     if costs.unsized:
         yield "not known", unsized_text(costs)
     money = _spread(costs.counted) if known else "not priced"
     billed, counted = costs.compared
-    part = f" ({share(counted, billed, fine=True)} of it)" if billed else ""
+    part = f" ({share(counted, billed, fine=True)} of it)" if 0 < counted <= billed else ""
     yield "recorded", f"{money}{part}; {_of(costs.counted_tokens)}: the content that the trace holds"
     if costs.breaks:
         yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"
@@ -148,7 +150,7 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
         "sent_tokens": tokens_object(costs.sent_tokens if costs.is_sized else None),
         "sent": money_object(costs.sent if known and costs.is_sized else None),
         "unbilled": exact(costs.unbilled) if known and costs.is_sized else None,
-        "doubted": _doubted(costs.doubted),
+        "partial_outputs": _partial(costs.partial_outputs),
         "units": dict(costs.units),
         "not_priced": dict(costs.not_priced),
         "stated": stated_object(costs.stated),
@@ -156,35 +158,77 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
     }
 
 
-def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
-    """What of all bills cannot be true, and the sums with that as counted; None where all of it can."""
-    if not sums.requests and not sums.repeated:
+def _partial(sums: PartialOutputs) -> dict[str, Any] | None:
+    """Outputs that were logged too early, and all bills with these as counted; None where there are none."""
+    if not sums.requests:
         return None
     return {
         "requests": sums.requests,
-        "repeated_requests": sums.repeated,
-        "parts": {part: msgspec.structs.asdict(bills) for part, bills in sums.parts.items()},
+        "reported": sums.reported,
+        "counted": sums.counted,
         "believed_tokens": tokens_object(sums.tokens),
         "believed": money_object(sums.money),
     }
 
 
 RUNS = 5
-"""Runs whose cost is listed."""
+"""Totals that are listed."""
 
 
 def stated_lines(stated: StatedSums, steps: int) -> Iterator[str]:
-    """Sentences for people; none where nothing states a cost."""
+    """Sentences for people; none where nothing is stated."""
     if stated.requests:
         yield (
             f"{dollars(stated.usd)} by the runtime's own account, for {stated.requests:,} of"
             f" {plural(steps, 'step')}; {_beside(stated)}"
         )
-    for run in stated.runs[:RUNS]:
-        where = f"{visible(prefix(run.thread))}{run.turn}.{run.step}"
-        yield f"{dollars(run.usd)} in all by the runtime's own account, as of {where}"
-    if len(stated.runs) > RUNS:
-        yield f"and {plural(len(stated.runs) - RUNS, 'other')} (--json lists them)"
+    totals = sorted(stated.totals.values(), key=lambda one: one.is_part)
+    for one in totals[:RUNS]:
+        said = f"{total_text(one.total)} by the runtime's own account, {scope_text(one)}"
+        yield "; ".join([said, *_prices(one)])
+    if len(totals) > RUNS:
+        yield f"and {plural(len(totals) - RUNS, 'other')} (--json lists them)"
+
+
+def total_text(total: Stated) -> str:
+    """`12,300 input (8,000 cached, 100 written), 300 output, 2 requests; $0.0123`, as far as it is stated."""
+    beside = [
+        f"{tokens:,} {name}"
+        for name, tokens in (("cached", total.cached_tokens), ("written", total.cache_write_tokens))
+        if tokens
+    ]
+    of_output = f" ({total.reasoning_tokens:,} reasoning)" if total.reasoning_tokens else ""
+    parts = []
+    if total.input_tokens is not None:
+        parts.append(f"{total.input_tokens:,} input" + (f" ({', '.join(beside)})" if beside else ""))
+    if total.output_tokens is not None:
+        parts.append(f"{total.output_tokens:,} output{of_output}")
+    if total.requests:
+        parts.append(plural(total.requests, "request"))
+    if total.premium_requests:
+        parts.append(f"{total.premium_requests:g} premium {noun(int(total.premium_requests), 'request')}")
+    tokens = ", ".join(parts) + (" (rounded)" if parts and total.rounded else "")
+    return "; ".join(filter(None, (tokens, dollars(Decimal(total.usd)) if total.usd is not None else "")))
+
+
+def scope_text(one: StatedTotal) -> str:
+    """Of which requests something is stated."""
+    where = visible(prefix(one.thread))
+    if one.total.scope == "turn":
+        return f"for turn {where}{one.turn}"
+    if one.total.scope == "request":
+        return f"for request {where}{one.turn}.{one.step} alone"
+    return f"in all, as of {where}{one.turn}.{one.step}"
+
+
+def _prices(one: StatedTotal) -> Iterator[str]:
+    """What the table's prices come to, of the bills of its requests or else of the stated tokens."""
+    usd = None if one.total.usd is None else Decimal(one.total.usd)
+    for table, what in ((one.billed_usd, "the bills of its requests"), (one.table_usd, "these tokens")):
+        if table:
+            off = "" if usd is None else _off(usd, table)
+            yield f"the table's prices for {what} come to {dollars(table)}{off}"
+            return
 
 
 def _beside(stated: StatedSums) -> str:
@@ -205,21 +249,29 @@ def _off(said: Decimal, table: Decimal) -> str:
 
 def stated_object(stated: StatedSums) -> dict[str, Any] | None:
     """The sums as JSON, money as text with all its digits; None where nothing states a cost."""
-    if not stated.requests and not stated.runs:
+    if not stated.requests and not stated.totals:
         return None
+    whole = stated.whole
     return {
         "requests": stated.requests,
         "usd": exact(stated.usd) if stated.requests else None,
         "table_usd": exact(stated.table) if stated.requests > stated.unpriced else None,
         "unpriced_requests": stated.unpriced,
-        "runs": [
-            {
-                "session": run.session,
-                "thread": run.thread,
-                "turn": run.turn,
-                "step": run.step,
-                "usd": exact(run.usd),
-            }
-            for run in stated.runs
-        ],
+        "total_usd": exact(whole),
+        "total_is_priced": stated.is_priced,
+        **{name: stated.tokens(name) for name in FIGURES if name != "requests"},
+        "runs": [_total_object(one) for one in stated.totals.values()],
+    }
+
+
+def _total_object(one: StatedTotal) -> dict[str, Any]:
+    return {
+        "session": one.session,
+        "thread": one.thread,
+        "turn": one.turn,
+        "step": one.step,
+        **total_object(one.total),
+        "table_usd": exact(one.table_usd),
+        "billed_usd": exact(one.billed_usd),
+        "is_part": one.is_part,
     }

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-import msgspec
-
-from ctxctl.analysis.costs import Costs, StepCost, stated_of
+from ctxctl.analysis.costs import Costs, StepCost, is_partial, stated_of
 from ctxctl.analysis.spent import SpentOn
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
@@ -23,7 +21,6 @@ from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.report.jsonout import exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.session.believed_bill import replaced_parts
 from ctxctl.session.item_words import broken_name
 from ctxctl.text import visible
 from ctxctl.wording import AT_LEAST, NOT_KNOWN, cost_text, dollars, number, plural, share
@@ -37,21 +34,16 @@ def address(cost: StepCost) -> str:
 
 def step_row(cost: StepCost, names: ItemNames = NAMELESS) -> tuple[str, ...]:
     """One step as cells: what is kept of it for the table."""
-    bill, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
+    bill, partial = cost.believed_tokens, is_partial(cost.step)
     tokens: tuple[str, ...] = ("-",) * 4
     if bill is not None:
         plain = bill.input + bill.audio_input + bill.image_input
         kinds = (plain, bill.cached + bill.audio_cached, bill.written + bill.written_1h, bill.answer)
         tokens = tuple(number(n) for n in kinds)
-    if bill is not None and parts:
-        tokens = (
-            with_mark(tokens[0], "input" in parts),
-            *tokens[1:3],
-            with_mark(tokens[3], "output" in parts),
-        )
+        tokens = (*tokens[:3], with_mark(tokens[3], partial))
     broke = cost.broken is not None
     return (
-        address(cost), *tokens, _billed(cost, bool(parts)),
+        address(cost), *tokens, _billed(cost, partial),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", broken_name(cost.step, names) if broke else "",
         miss_cell(cost),
@@ -175,13 +167,10 @@ def step_object(cost: StepCost) -> dict[str, Any]:
 
 
 def _believed(cost: StepCost) -> dict[str, Any]:
-    """The bill with what cannot be true of it as counted; nothing where all of it can."""
-    usage = cost.step.usage
-    if usage is None or not usage.doubts:
+    """The bill with a partial output as counted; nothing where the output is whole."""
+    if not is_partial(cost.step):
         return {}
     return {
-        "doubts": [msgspec.structs.asdict(doubt) for doubt in usage.doubts],
-        "priced_as_counted": list(replaced_parts(usage)) if cost.billed_tokens is not None else [],
         "believed_tokens": tokens_object(cost.believed_tokens),
         "believed": money_object(cost.believed),
     }

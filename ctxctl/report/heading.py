@@ -35,7 +35,7 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
     if header.learned is not None:
         facts.append(("learned", learned_text(header.learned)))
     if header.doubts:
-        facts.append(("in doubt", doubts_text(header.doubts)))
+        facts.append(("not read", doubts_text(header.doubts)))
     if header.limits.given:
         facts.append(("supposed", supposed_text(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:

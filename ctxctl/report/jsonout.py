@@ -12,6 +12,7 @@ import msgspec
 from ctxctl.model.money import Money, Rates, Tokens
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn, UsageView
+from ctxctl.model.terms import Stated
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.model.whatif import UNEDITED, Edited, Limits, Replaced
 from ctxctl.report.fidelity import measured
@@ -150,6 +151,11 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
     }
 
 
+def total_object(total: Stated) -> dict[str, Any]:
+    """What is stated of several requests together; null for what is not."""
+    return {**msgspec.structs.asdict(total), "by_model": [total_object(one) for one in total.by_model]}
+
+
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
     """One step."""
     window = dict(zip(WINDOW, _WINDOW(value.window), strict=True))
@@ -183,6 +189,8 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "compactions": value.annotations.compactions,
         "redactions": value.annotations.redactions,
         "envelopes": value.annotations.envelopes,
+        "cut": value.cut,
+        **({"stated": [total_object(one) for one in value.stated]} if value.stated else {}),
     }
 
 

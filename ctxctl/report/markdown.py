@@ -18,7 +18,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.annotations import Compacted
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.report.bill_notes import doubted_lines, misses_text, sum_text, with_mark
+from ctxctl.report.bill_notes import misses_text, partial_lines, sum_text, with_mark
 from ctxctl.report.changes import tokens_text
 from ctxctl.report.costs import spent_money, spent_tokens
 from ctxctl.report.heading import Header, how_known, learned_text
@@ -157,12 +157,12 @@ class _Report:
             rows.append(["cache misses", misses_text(costs)])
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
-            if costs.doubted.requests:
-                believed = with_mark(dollars(costs.doubted.money.total), True)
-                billed += f"{believed} with what cannot be true counted, "
+            if costs.partial_outputs.requests:
+                believed = with_mark(dollars(costs.partial_outputs.money.total), True)
+                billed += f"{believed} with partial outputs as counted, "
             whole = "not known" if costs.cost is None else f"{sum_text(costs)} in all"
             rows.append(["cost", f"{billed}{whole}"])
-        rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
+        rows += [["outputs", line] for line in partial_lines(costs.partial_outputs)]
         if findings:
             rows.append(["findings", number(len(findings))])
         if inspector.problem_count:

@@ -103,8 +103,8 @@ def _own(ordinal: int, step: Step) -> Json:
         made[f"ctxctl.items.{name}"] = getattr(step.counts, name)
     if step.usage is not None:
         made["ctxctl.usage.output.counted"] = step.usage.counted_output
-        if step.usage.doubts:
-            made["ctxctl.usage.doubts"] = [f"{doubt.part}:{doubt.why}" for doubt in step.usage.doubts]
+        if step.usage.believed_output is not None:
+            made["ctxctl.usage.output.believed"] = step.usage.believed_output
     if step.flags:
         made["ctxctl.flags"] = list(step.flags)
     return made

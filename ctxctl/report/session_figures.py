@@ -39,7 +39,7 @@ COLUMNS: Final = (
     FigureColumn("compactions", "compactions", "requests before which a compaction removed items"),
     FigureColumn(
         "cost", "cost",
-        f"list price; {APPROXIMATE}: some requests have no bill, or one that cannot be true; {AT_LEAST}:"
+        f"list price; {APPROXIMATE}: some requests have no bill, or a partial output; {AT_LEAST}:"
         " the size or price of some is not known",
     ),
 )  # fmt: skip

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from ctxctl.model.session_list import ListedSession
+from ctxctl.report.cost_sums import stated_object
 from ctxctl.report.jsonout import VERSION, exact
 from ctxctl.text import ELLIPSIS, cells, clip, pad, preview, visible
-from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, cost_text, duration, number, short
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, cost_text, duration, number, short, stated_text
 
 LIVE: Final = "●"
 """A session that goes on."""
@@ -46,7 +47,13 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
         return SessionWords(*line, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, f"({preview(said, _PROMPT)})")
     more = AT_LEAST if session.outdated else ""
     about = AT_LEAST if facts.unsized else APPROXIMATE if facts.unbilled else more
-    cost = cost_text(facts.cost, counted=facts.counted, least=facts.at_least or session.outdated)
+    if facts.stated_cost is not None:
+        stated = facts.stated
+        cost = stated_text(
+            facts.stated_cost, priced=stated.is_priced, least=session.outdated or stated.is_least(facts.steps)
+        )
+    else:
+        cost = cost_text(facts.cost, counted=facts.counted, least=facts.at_least or session.outdated)
     prompt = (
         preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
     )
@@ -197,6 +204,7 @@ def session_object(session: ListedSession, path: str) -> dict[str, Any]:
         "cost": None if facts is None else exact(facts.cost),
         "counted": None if facts is None else facts.counted,
         "at_least": None if facts is None else facts.at_least,
+        "stated": None if facts is None else stated_object(facts.stated),
         "first": None if facts is None else facts.first,
         "last": None if facts is None else facts.last,
     }

@@ -86,15 +86,13 @@ def _cost(a: SideTotal, b: SideTotal) -> str:
         said += f"; not known for {a.unpriced:,} and {plural(b.unpriced, 'step')}"
     if a.expected or b.expected:
         said += f"; not billed, at their expected size: {a.expected:,} and {plural(b.expected, 'step')}"
-    if a.doubted or b.doubted:
-        said += (
-            f"; bills that cannot be true, priced as counted: {a.doubted:,} and {plural(b.doubted, 'step')}"
-        )
+    if a.partial_outputs or b.partial_outputs:
+        said += f"; outputs as counted: {a.partial_outputs:,} and {plural(b.partial_outputs, 'step')}"
     return said
 
 
 def _is_counted(side: TurnSide | SideTotal) -> bool:
-    return bool(side.doubted or side.expected)
+    return bool(side.partial_outputs or side.expected)
 
 
 # The turns --------------------------------------------------------------------------------------------------
@@ -266,7 +264,7 @@ def _side_json(side: TurnSide) -> dict[str, Any]:
         "billed": side.billed,
         "cost": _known_cost(side),
         "unpriced": side.unpriced,
-        "doubted": side.doubted,
+        "partial_outputs": side.partial_outputs,
         "expected": side.expected,
         "least": side.least,
     }
@@ -298,7 +296,7 @@ def _total_json(total: SideTotal) -> dict[str, Any]:
         "billed": total.billed,
         "cost": _known_cost(total),
         "unpriced": total.unpriced,
-        "doubted": total.doubted,
+        "partial_outputs": total.partial_outputs,
         "expected": total.expected,
         "least": total.least,
     }

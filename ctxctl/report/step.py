@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ctxctl.engine.sizes.bills import billed_size
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
+from ctxctl.model.missed import unrecorded_cut
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
-from ctxctl.report.bill_notes import doubt_text, miss_text
+from ctxctl.report.bill_notes import miss_text, partial_text
 from ctxctl.report.changes import changes_table, counts_line, rows, titles_of
 from ctxctl.report.compaction_words import taken_facts
+from ctxctl.report.cost_sums import total_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import known_by, limit_text, size_of_limit, threshold_text, unrecorded_text
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
@@ -71,22 +74,28 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     basis = derived_basis(step) or BASES[step.basis]
     yield "frame", f"{step.mode} mode ({declared}), {basis}, {LAYERS[step.layer]}"
     yield "changes", counts_line(step.counts, step.mode)
-    said = sent_text(step.window, billed=believed_bill(step))
+    said = sent_text(step.window, billed=has_bill(step))
     yield "sent", said + ("; simulated" if limits_are_supposed(step) else "")
     yield "window", window_text(step)
     if (fitted := fitted_text(step)) is not None:
         yield "policy", fitted
     if step.usage is not None:
         yield "usage", usage_text(step)
+    for one in step.stated:
+        yield "stated", f"{total_text(one)} by the runtime's own account, for the whole {one.scope}"
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
     if (retried := retried_text(step)) is not None:
         yield "retried", retried
     broken = broken_name(step, names)
     yield "cache", cache_text(step.cache, broken) if step.target == MODEL else _NO_CACHE
-    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
+    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (
+        step.usage is None and not step.stated
+    )
     if missing:
         yield "missing", ", ".join(missing)
+    if step.cut is not None:
+        yield "cut", unrecorded_cut(step.cut)
     if step.flags:
         yield "flags", ", ".join(visible(flag_words(flag)) for flag in step.flags)
     yield from annotation_facts(step, names)
@@ -186,12 +195,9 @@ def methods(by_method: dict[str, int]) -> str:
     return ", ".join(f"{visible(name)} {tokens:,}" for name, tokens in sorted(by_method.items()))
 
 
-def believed_bill(step: Step) -> bool:
-    """Whether the step has a bill of its input that can be true."""
-    usage = step.usage
-    if usage is None or usage.reported_input is None:
-        return False
-    return all(doubt.part != "input" for doubt in usage.doubts)
+def has_bill(step: Step) -> bool:
+    """Whether the provider's bill says how large the request was."""
+    return billed_size(step.usage) is not None
 
 
 def sent_text(window: Window, *, billed: bool = False) -> str:
@@ -213,16 +219,17 @@ def usage_text(step: Step) -> str:
         parts.append(f"{how} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
+    if usage.terms.cleared_tokens:
+        parts.append(f"{usage.terms.cleared_tokens:,} cleared by the provider")
     said = ", ".join(parts) or "no input billed"
     found = step.stages["evidence"].facts if "evidence" in step.stages else {}
     expected, error = found.get("expected_input"), found.get("expected_error")
-    if isinstance(expected, int) and usage.reported_input:
-        off = expected - usage.reported_input
+    if isinstance(expected, int) and usage.sent:
+        off = expected - usage.sent
         within = f" ±{error:,}" if isinstance(error, int) else ""
-        said += (
-            f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.reported_input)})"
-        )
-    return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
+        said += f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.sent)})"
+    partial = partial_text(usage)
+    return said if partial is None else f"{said}; {partial}"
 
 
 _NO_CACHE: Final = "not applicable: prompt caches are of a model's requests"

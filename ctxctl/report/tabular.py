@@ -127,12 +127,6 @@ _PLACE: Final = (
 )
 
 
-def _doubts(at: At) -> str | None:
-    """What of the bill cannot be true, as `PART:WHY`."""
-    usage = at.step.usage
-    return None if usage is None else " ".join(f"{doubt.part}:{doubt.why}" for doubt in usage.doubts)
-
-
 STEPS: Final = (
     *_PLACE,
     Column("turn_id", "text", lambda at: at.step.turn_id),
@@ -179,7 +173,7 @@ STEPS: Final = (
     Column("miss_cause", "text", lambda at: at.step.cache.miss and at.step.cache.miss.cause),
     Column("reported_output", "int", _usage("reported_output")),
     Column("counted_output", "int", _usage("counted_output")),
-    Column("doubts", "text", _doubts),
+    Column("believed_output", "int", _usage("believed_output")),
     Column("counted_input", "int", _usage("counted_input")),
     Column("difference", "int", _usage("difference")),
     Column("usage_provenance", "text", _usage("provenance")),

@@ -13,10 +13,12 @@ from ctxctl.analysis.left_out import LeftOutItems
 from ctxctl.analysis.turn_sums import TurnSum, TurnSums
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
-from ctxctl.model.results import Step, Summary, Turn
+from ctxctl.model.missed import unrecorded_cut
+from ctxctl.model.results import Cut, Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD, UNRECORDED
 from ctxctl.report.bill_notes import sum_text, turn_cost, with_mark
 from ctxctl.report.compaction_words import kinds_text, largest_text, triggers_text
+from ctxctl.report.cost_sums import scope_text, total_text
 from ctxctl.report.fidelity import LOOKED_AT, WRITTEN_BY, not_understood
 from ctxctl.report.heading import (
     Header,
@@ -39,7 +41,7 @@ from ctxctl.report.sent import (
     threshold_text,
     unrecorded_text,
 )
-from ctxctl.report.step import believed_bill
+from ctxctl.report.step import has_bill
 from ctxctl.report.tables import Column, labelled, ordered_segments, table, width_of
 from ctxctl.report.totals import Totals
 from ctxctl.text import cells, clip, preview, visible
@@ -49,6 +51,7 @@ from ctxctl.wording import (
     COMPACTION,
     MINUS,
     NOT_KNOWN,
+    STATED,
     WARNING,
     cost_text,
     dollars,
@@ -93,6 +96,8 @@ def _ended(address: str, wide: int) -> str:
     return clip(address[:at], wide - cells(end)) + end
 
 
+LinesOf = Callable[[tuple[int, int]], tuple[int, int]]
+"""Lines of the capture for lines of the trace."""
 NamesOf = Callable[[TurnSum, Compacting], ItemNames]
 """How the items that a turn's compaction took are called."""
 
@@ -105,14 +110,16 @@ class TurnsReport:
     """Takes the stream of a replay and gives the report at its end; holds a row for each turn."""
 
     def __init__(
-        self, header: Header, width: int, paint: Paint, book: RateBook, names: NamesOf = _by_title
-    ) -> None:
+        self, header: Header, width: int, paint: Paint, book: RateBook, names: NamesOf = _by_title,
+        lines: LinesOf = lambda lines: lines,
+    ) -> None:  # fmt: skip
         self.totals = Totals()
         self._sums = TurnSums(book)
         self._header = header
         self._width = width
         self._paint = paint
         self._names = names
+        self._lines = lines
         self._left_out = LeftOutItems() if header.fitting else None
 
     def feed(self, result: Step | Turn) -> None:
@@ -172,7 +179,7 @@ class TurnsReport:
         if header.learned is not None:
             yield "learned", learned_text(header.learned)
         if header.doubts:
-            yield "in doubt", doubts_text(header.doubts)
+            yield "not read", doubts_text(header.doubts)
         for one in summary.fidelity:
             for label, text in not_understood(one):
                 if label == WRITTEN_BY:
@@ -207,9 +214,9 @@ class TurnsReport:
         last = self._last()
         window = last.window
         if window.used_method == "recorded":
-            parts = [f"{size_text(window)}; what was sent is not known: no bill was read"]
+            parts = [f"{size_text(window)}; what was sent is not known: {self._unbilled()}"]
         else:
-            parts = [size_of_limit(window), known_by(window, billed=believed_bill(last))]
+            parts = [size_of_limit(window), known_by(window, billed=has_bill(last))]
         parts += [said for said in (limit_text(window), threshold_text(window)) if said is not None]
         yield "sent", f"at the last step, {self._place(last)}: {'; '.join(parts)}"
         if segments := _segments(last):
@@ -218,6 +225,14 @@ class TurnsReport:
         largest = totals.largest
         if largest is not None and largest is not last and largest.window.used > window.used:
             yield "peak", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
+
+    def _unbilled(self) -> str:
+        """That no bill was read, and the last total that is stated instead."""
+        totals = [*self._sums.costs.stated.totals.values()]
+        if not totals:
+            return "no bill was read"
+        last = next((one for one in reversed(totals) if one.total.input_tokens is not None), totals[-1])
+        return f"only a total is stated ({total_text(last.total)}, {scope_text(last)})"
 
     def _last(self) -> Step:
         """The last step, of the main thread where there is one."""
@@ -249,9 +264,19 @@ class TurnsReport:
 
     def _cost(self) -> str:
         costs = self._sums.costs
+        if costs.stated_cost is not None and self._left_out is None:
+            said = sum_text(costs).removesuffix(STATED)
+            if costs.stated.is_priced:
+                return f"{said} for the tokens that the runtime states, by the table's prices"
+            unpriced = visible(next(iter(costs.unpriced), "no price is known"))
+            unbilled = "no request's own bill is in the file"
+            return (
+                f"{said} stated by the runtime ({unbilled if costs.unreported == costs.steps else unpriced})"
+            )
         if not any(costs.sources):
             why = next(iter(costs.unpriced), None)
-            return "not known" + (f": {visible(why)}" if why else "")
+            known = "only tokens are stated" if costs.stated.totals else "not known"
+            return known + (f": {visible(why)}" if why else "")
         if not costs.is_sized:
             if not costs.unsized_tokens:
                 return "not known: no request was billed, and no content is recorded"
@@ -264,10 +289,11 @@ class TurnsReport:
             least = bool(costs.not_priced or costs.unpriced)
             text = f"by the recorded bills: {cost_text(costs.billed.total, counted=False, least=least)}"
         text += f"; {number(billed)} of {plural(costs.steps, 'request')} billed"
-        if doubted := costs.doubted.requests:
-            text += f", {number(doubted)} with a part that cannot be true"
-        if unpriced := sum(costs.unpriced.values()):
-            text += f", {number(unpriced)} without a known price"
+        if partial := costs.partial_outputs.requests:
+            billed_sum = cost_text(costs.billed.total, counted=False, least=costs.at_least)
+            text += f", {billed_sum}; {plural(partial, 'output')} logged before the answer's end as counted"
+        if without := sum(costs.unpriced.values()):
+            text += f", {number(without)} without a known price"
         if costs.unsized:
             text += f", {number(costs.unsized)} of unknown size"
         tokens = costs.sent_tokens if self._left_out is None else costs.billed_tokens
@@ -342,6 +368,8 @@ class TurnsReport:
             for one in row.compactions:
                 if not self._is_undone(one):
                     yield from self._compacting(row, one)
+            if row.cut is not None:
+                yield from self._cut(row, *row.cut)
 
     def _cells(self, row: TurnSum, amount: Callable[[int], str]) -> tuple[str, ...]:
         window = row.window
@@ -371,6 +399,13 @@ class TurnsReport:
             text += f"; largest: {largest_text(one, self._names(row, one))}"
         yield from labelled(COMPACTION, text, self._width, indent=2, tab=2)
 
+    def _cut(self, row: TurnSum, step: int, cut: Cut) -> Iterator[str]:
+        """The first cut without a record of a turn."""
+        text = f"at {self._prefix(row)}{row.turn}.{step}, {unrecorded_cut(cut, self._lines(cut.lines))}"
+        if (steps := row.flags.get("unrecorded_cut", 0)) > 1:
+            text += f"; likewise in {plural(steps - 1, 'other step')} of the turn"
+        yield from labelled(WARNING, text, self._width, indent=2, tab=2)
+
     def _prefix(self, place: TurnSum | Step) -> str:
         session = place.session if self.totals.sessions > 1 else None
         return visible(prefix(place.thread, session))
@@ -399,8 +434,12 @@ def _segments(step: Step) -> str:
         (name, step.segments[name]) for name in ordered_segments(step.segments) if step.segments[name] > 0
     ]
     whole = sum(tokens for _, tokens in held)
+    is_cut = (
+        step.cut is not None and step.cut.unsent > 0
+    )  # then what each part has of what was sent is not known
     return ", ".join(
-        f"{NOT_RECORDED if name == UNRECORDED else visible(name)} {number(tokens)} ({share(tokens, whole)})"
+        f"{NOT_RECORDED if name == UNRECORDED else visible(name)} {number(tokens)}"
+        + ("" if is_cut else f" ({share(tokens, whole)})")
         for name, tokens in sorted(held, key=lambda one: -one[1])
     )
 

@@ -30,7 +30,7 @@ from ctxctl.engine.replay import (
     thread_data,
     window_mode,
 )
-from ctxctl.engine.sizes import bill_doubts, cache_misses, cache_settings, prefix, scales, sent, weighing
+from ctxctl.engine.sizes import bills, cache_misses, cache_settings, prefix, scales, sent, weighing
 from ctxctl.model import annotations as told
 from ctxctl.model import event, records, results, terms
 from ctxctl.model.content import Content
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _TABLE: Final = GraphTable(
     (
         annotation_state, changes, frames, item_table, ordering, placements, reweighing, run,
-        stale_copies, step_facts, step_tracker, sums, thread, thread_data, window_mode, bill_doubts,
+        stale_copies, step_facts, step_tracker, sums, thread, thread_data, window_mode, bills,
         cache_misses, cache_settings, prefix, scales, sent, weighing, told, event, records, results, terms,
         expect, following,
     ),

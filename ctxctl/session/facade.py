@@ -271,7 +271,7 @@ class Inspector:
 
     def counted_of(self, batches: Iterable[list[Event]]) -> Iterator[list[Event]]:
         """Batches of the trace's events, their contents counted as `counted` has it."""
-        return self._counter.counted(batches, self.trace.contents, self.trace.source.size)
+        return self._counter.counted(batches, self.trace.contents)
 
     def _batches(
         self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None, history: ItemHistory
@@ -454,6 +454,7 @@ class Inspector:
             scales=scales_of(params, self.written),
             first_model=params.first_model,
             imported=params.runtime is not None,
+            rebuilds_windows=_rebuilds_windows(params.runtime),
             catalogue=self._limiter.catalogue,
             compacts_at=self._limiter.compacts_at,
             compacted_window=self._limiter.compacted_window,
@@ -568,6 +569,16 @@ class Inspector:
         """
         return native_line(self.trace, self.places().spans, line)
 
+    def capture_lines(self, lines: tuple[int, int]) -> tuple[int, int]:
+        """The lines of the capture that two lines of the trace were read from.
+
+        Raises UsageError("no-such-line").
+        """
+        first, last = (
+            self.native(line).get("metadata", {}).get("ctxctl", {}).get("source_line", line) for line in lines
+        )
+        return first, last
+
     def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
         """What happened to an item at each step that knew it, in line order."""
         return list(self.moments(item, session=session, thread=thread))
@@ -599,3 +610,12 @@ class Inspector:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _rebuilds_windows(runtime: str | None) -> bool:
+    """Whether the windows of a capture of this format are rebuilt from a history."""
+    if runtime is None:
+        return False
+    from ctxctl.importers.registry import rebuilds_windows
+
+    return rebuilds_windows(runtime)

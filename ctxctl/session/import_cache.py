@@ -32,6 +32,7 @@ from ctxctl.trace.cache_files import (
 from ctxctl.trace.inputs import FileState, Inputs, file_state, note_inputs, real_place
 from ctxctl.trace.source import Source
 from ctxctl.typed_decoding import from_msgpack
+from ctxctl.user_folders import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +167,7 @@ class ImportSlot:
         name = f"{secrets.token_hex(8)}.jsonl"
         kept = self._folder / name
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             with open(os.open(kept, flags, 0o600), "w+b", buffering=_BUFFER) as file:
                 convert(file, marked)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import NamedTuple
+from functools import reduce
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
+from ctxctl.model.annotations import Compacted, SummaryRequest
 from ctxctl.model.cost_sums import IN_NO_LOG, NO_OUTPUT
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced, without_separate_parts
 from ctxctl.model.results import Cache, Miss, Step, UsageView
-from ctxctl.model.terms import PLAIN, Further, Terms
-from ctxctl.session.believed_bill import believed_tokens
+from ctxctl.model.terms import PLAIN, Pass, Stated, Terms
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
+_UNPRICED: Final = {"tool_search": ZERO}
+"""Tools that no provider lists a price for beside their tokens (Anthropic's and OpenAI's "Tool search")."""
 CONTRADICTED = "the cache figures exceed the input: all of it priced as plain input"
 
 
@@ -57,8 +61,7 @@ class Bill(NamedTuple):
     money: Money | None
     """None: no usage, or a rate that it needs is not known."""
     believed_tokens: Tokens | None
-    """`tokens`, where parts of them cannot be true with what was counted in their place
-    (`session.believed_bill`)."""
+    """`tokens`, with a partial output as counted (`UsageView.believed_output`)."""
     believed: Money | None
     not_priced: dict[str, int]
     """What else was billed at a rate that nobody knows, in calls or tokens, by what it is."""
@@ -66,6 +69,8 @@ class Bill(NamedTuple):
     """Calls of the provider's own tools, by tool."""
     assumed: tuple[str, ...]
     """What the capture does not say of the bill, and how it was priced all the same."""
+    passes: tuple[tuple[Tokens, Rates], ...] = ()
+    """Of the request's own model, in order, each at the price of its own size; empty: it was sampled once."""
 
 
 def bill_of(step: Step, book: RateBook) -> Bill:
@@ -73,8 +78,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     usage = step.usage
     terms = usage.terms if usage is not None else PLAIN
     whole, assumed = reported_tokens(step)
-    believed = believed_tokens(step, whole)
-    size = step.window.used if believed is None else believed.context
+    size = step.window.used if whole is None else terms.sent(whole.context) or whole.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size, terms)
     if step.time is None:
         assumed.append(prices_date(book))
@@ -84,20 +88,46 @@ def bill_of(step: Step, book: RateBook) -> Bill:
         return Bill(found, None, None, None, None, in_no_log, {}, tuple(assumed))
     apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
     billed, left = without_separate_parts(whole, apart, found.rates)
-    # Where the whole bill is not believed, neither are its separate parts.
-    believed = billed if believed == whole else believed
+    counted = usage.believed_output
+    # A partial output says nothing of its separate parts either.
+    believed = billed if counted is None else whole._replace(output=counted)
     beside, missing = _beside(step, terms, found, book)
-    beside = beside._replace(summaries=summaries)
+    passes = tuple(_of_pass(step, one, terms, book) for one in terms.passes)
+    beside = beside._replace(summaries=summaries.billed)
+    least = beside._replace(summaries=summaries.billed + summaries.least)
+    whole_price = _sum(passes or [(billed, found.rates)])
     return Bill(
         found,
         billed,
-        _with(priced(billed, found.rates), beside),
+        _with(whole_price, beside),
         believed,
-        None if believed is None else _with(priced(believed, found.rates), beside),
+        _with(whole_price if believed == billed else priced(believed, found.rates), least),
         {**{name: n for name, n in left.items() if found.source}, **missing, **in_no_log},
         dict(terms.units),
         tuple(assumed),
+        passes,
     )
+
+
+def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
+    """What the prices of the table make of the tokens of each total that is stated with a step; None where
+    a model or a price is not known."""
+    return tuple(_table_price(step, total, book) for total in step.stated)
+
+
+def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:
+    if any(one.input_tokens is not None for one in total.by_model):
+        prices = [_table_price(step, one, book) for one in total.by_model]
+        return None if None in prices else sum((price for price in prices if price is not None), ZERO)
+    if total.input_tokens is None:
+        return None
+    cached, written = total.cached_tokens or 0, total.cache_write_tokens or 0
+    tokens = Tokens(max(0, total.input_tokens - cached - written), cached, written, total.output_tokens or 0)
+    provider = step.usage.provider if step.usage is not None else None
+    # The sum of several requests says nothing of a price for large ones.
+    model = total.by_model[0].model if len(total.by_model) == 1 else total.model
+    money = priced(tokens, book.rates(model or step.model, provider, step.time, 0).rates)
+    return None if money is None else money.total
 
 
 def prices_date(book: RateBook) -> str:
@@ -107,9 +137,9 @@ def prices_date(book: RateBook) -> str:
 
 
 def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
-    """Input, cache and output as reported, None where no input is; and what was assumed of them."""
+    """Input, cache and output as billed, None where no input is; and what was assumed of them."""
     usage, cache = step.usage, step.cache
-    if usage is None or usage.reported_input is None:
+    if usage is None or not usage.reported_input:
         return None, []
     assumed = []
     cached, written = cache.reported_cached or 0, cache.reported_cache_write or 0
@@ -130,43 +160,61 @@ def _with(money: Money | None, beside: Money) -> Money | None:
     return None if money is None else money.plus(beside)
 
 
-def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[Decimal, dict[str, int]]:
-    """US dollars for the requests that wrote the step's summaries and are no steps, and how many of them are
-    in no log: of these the least, as if all that is known of their input was read from a cache."""
-    whole, in_no_log = ZERO, 0
+class _Summaries(NamedTuple):
+    """US dollars for the requests that wrote a step's summaries and are no steps."""
+
+    billed: Decimal
+    """Of those whose bill is in the log."""
+    least: Decimal
+    """Of those that are in no log: the least, as if what is known of their input was read from a cache."""
+
+
+def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[_Summaries, dict[str, int]]:
+    """What they cost, and how many of them are in no log."""
+    billed = least = ZERO
+    in_no_log = 0
     for one in step.annotations.compactions:
         if (asked := one.request) is None:
             continue
-        in_no_log += not asked.billed
-        if asked.stated_usd is not None:
-            whole += Decimal(asked.stated_usd)
-            continue
-        read, output = (asked.cached_tokens, asked.output_tokens)
-        if not asked.billed:
-            item = (one.summary or "").partition("@")[0]
-            read, output = asked.input_tokens, sum(c.tokens for c in step.changes if c.item == item)
-        plain = max(0, asked.input_tokens - read - asked.cache_write_tokens)
-        sampled = Further("compaction", None, plain, read, asked.cache_write_tokens, 0, output)
-        money = _sampled(step, sampled, terms, book)
-        if money is None:  # a model without a price for what is read from a cache
-            sampled = structs.replace(sampled, input_tokens=plain + read, cached_tokens=0)
-            money = _sampled(step, sampled, terms, book)
-        whole += money.total if money is not None else ZERO
-    return whole, {IN_NO_LOG: in_no_log} if in_no_log else {}
+        cost = _summary(step, one, asked, terms, book)
+        if asked.billed:
+            billed += cost
+        else:
+            least += cost
+            in_no_log += 1
+    return _Summaries(billed, least), {IN_NO_LOG: in_no_log} if in_no_log else {}
+
+
+def _summary(step: Step, one: Compacted, asked: SummaryRequest, terms: Terms, book: RateBook) -> Decimal:
+    if asked.stated_usd is not None:
+        return Decimal(asked.stated_usd)
+    read, output = asked.cached_tokens, asked.output_tokens
+    if not asked.billed:
+        item = (one.summary or "").partition("@")[0]
+        read, output = asked.input_tokens, sum(c.tokens for c in step.changes if c.item == item)
+    sampled = Pass("compaction", None, asked.input_tokens, read, asked.cache_write_tokens, 0, output)
+    money = _priced_pass(step, sampled, terms, book)
+    if money is None:  # a model without a price for what is read from a cache
+        money = _priced_pass(step, structs.replace(sampled, cached_tokens=0), terms, book)
+    return ZERO if money is None else money.total
+
+
+def _priced_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> Money | None:
+    return priced(*_of_pass(step, one, terms, book))
 
 
 def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Money, dict[str, int]]:
-    """US dollars for calls of tools and for further samplings; and those of them whose price is not known."""
+    """US dollars for calls of tools and for passes of other models; and those without a known price."""
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():
-        rate = found.units.get(name)
+        rate = found.units.get(name, _UNPRICED.get(name))
         if rate is None:
             missing[name] = count
         else:
             units += rate * count
     for one in terms.further:
-        money = _sampled(step, one, terms, book)
+        money = priced(*_of_pass(step, one, terms, book))
         if money is None:
             missing[one.type] = missing.get(one.type, 0) + 1
         else:
@@ -174,19 +222,24 @@ def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Mo
     return Money(units=units, further=further), missing
 
 
-def _sampled(step: Step, one: Further, terms: Terms, book: RateBook) -> Money | None:
-    hour = min(one.cache_write_1h_tokens, one.cache_write_tokens)
-    tokens = Tokens(
-        one.input_tokens, one.cached_tokens, one.cache_write_tokens - hour, one.output_tokens, hour
-    )
+def _sum(passes: Iterable[tuple[Tokens, Rates]]) -> Money | None:
+    found = [priced(tokens, rates) for tokens, rates in passes]
+    known = [money for money in found if money is not None]
+    return reduce(Money.plus, known) if len(known) == len(found) else None
+
+
+def _of_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> tuple[Tokens, Rates]:
+    written = one.cache_write_tokens
+    hour = min(one.cache_write_1h_tokens, written)
+    plain = max(0, one.input_tokens - one.cached_tokens - written)
+    tokens = Tokens(plain, one.cached_tokens, written - hour, one.output_tokens, hour)
     provider = step.usage.provider if step.usage is not None else None
-    rates: Rates = book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
-    return priced(tokens, rates)
+    return tokens, book.rates(one.model or step.model, provider, step.time, tokens.context, terms).rates
 
 
 def answer_of(usage: UsageView | None) -> int:
     """Tokens of the answer to a request whose input nobody billed, as far as they are known."""
-    from ctxctl.engine.sizes.bill_doubts import believed_output
+    from ctxctl.engine.sizes.bills import believed_output
 
     if usage is None:
         return 0

@@ -39,6 +39,7 @@ from ctxctl.session.replay_rows import (
 from ctxctl.session.results import ReportedProblems
 from ctxctl.session.walked import Walked, walked_by
 from ctxctl.trace.cache_files import fingerprint_of
+from ctxctl.user_folders import make_private
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.run import Engine
@@ -106,7 +107,7 @@ class ReplayWriter:
             return
         try:
             self._file = fingerprint_of(source, source.refresh())
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(path.parent)
             fd, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.stem}.new-")
             os.close(fd)
             self._path = Path(name)

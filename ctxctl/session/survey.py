@@ -10,11 +10,10 @@ import msgspec
 
 from ctxctl.engine.replay.entry_log import EntryLog
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.sizes.bill_doubts import believed_output
+from ctxctl.engine.sizes.bills import believed_output
 from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Step, Turn
-from ctxctl.session.believed_bill import replaced_parts
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.frames import FrameDelta
@@ -153,7 +152,7 @@ def row_of(ordinal: int, step: Step) -> Row:
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=believed_output(step.usage),
         origin=step.annotations.origin,
-        doubted=replaced_parts(step.usage),
+        has_partial_output=step.usage is not None and step.usage.believed_output is not None,
         recorded=window.recorded,
         method=window.used_method,
         unrecorded=window.unrecorded,

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from ctxctl.tokens.cache import CountCache
-from ctxctl.tokens.ranks import get_encoding, is_loaded, ranks_of
+from ctxctl.tokens.ranks import get_encoding, ranks_of
 
 LONGEST_TOKEN: Final = 128
 """Bytes; no token of the embedded encodings is longer (a test holds them to it)."""
-
-
-class Uncounted(NamedTuple):
-    """A text that somebody else counts."""
-
-    raw: bytes
-    """In UTF-8."""
-    size: int
-    """Bytes."""
-    key: bytes
-    """In the cache of counts."""
 
 
 class Counter:
@@ -36,9 +25,6 @@ class Counter:
         """What decides how ordinary text is counted: other encodings may have the same."""
         self.encoding = encoding
         self._cache = cache
-        self.elsewhere: Callable[[bytes], tuple[int, bool] | None] | None = None
-        """What counts a text that is in UTF-8 in the place of this process, as long as that has not loaded
-        the encoding; None, and where it gives None: nothing does."""
 
     def count(self, text: str) -> tuple[int, bool]:
         """(tokens, exact): what `encode_ordinary` gives for the text, exactly if `exact`.
@@ -60,9 +46,8 @@ class Counter:
         self._cache.put(key, *counted)
         return counted
 
-    def known(self, texts: Sequence[str], least: int = 2) -> list[tuple[int, bool] | Uncounted]:
-        """What `count` gives for each text that the cache knows; for the others what somebody needs to count
-        them.
+    def known(self, texts: Sequence[str], least: int = 2) -> list[tuple[int, bool] | None]:
+        """What `count` gives for each text that the cache knows; None for the others.
 
         The cache is asked once for all of them (`CountCache.get_all`), for fewer than `least` one by one.
         """
@@ -75,27 +60,14 @@ class Counter:
             found = {key: count for key, count in each if count is not None}
         else:
             found = self._cache.get_all(keys)
-        counts: list[tuple[int, bool] | Uncounted] = []
+        counts: list[tuple[int, bool] | None] = []
         for key, raw in zip(keys, raws, strict=True):
             count = found.get(key) if raw else (0, True)
             is_known = count is not None and _possible(count, len(raw))
-            counts.append(count if is_known and count is not None else Uncounted(raw, len(raw), key))
+            counts.append(count if is_known else None)
         return counts
 
-    def keep(self, text: Uncounted, count: tuple[int, bool]) -> bool:
-        """Remember what somebody else has counted; False if it cannot be true."""
-        if not _possible(count, text.size):
-            return False
-        if self._cache is not None:
-            self._cache.put(text.key, *count)
-        return True
-
     def _tokenise(self, text: str, raw: bytes) -> tuple[int, bool]:
-        elsewhere = self.elsewhere
-        if elsewhere is not None and not is_loaded(self.base):
-            found = elsewhere(raw)
-            if found is not None and _possible(found, len(raw)):
-                return found
         from ctxctl.tokens.chunks import count_tokens
 
         base = self.base

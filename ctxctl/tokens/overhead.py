@@ -173,7 +173,9 @@ def _function(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     inner = tool.get("function", tool) if isinstance(tool, dict) else None
-    return inner if isinstance(inner, dict) and isinstance(inner.get("name"), str) else None
+    if not isinstance(inner, dict) or "tools" in inner:  # a namespace is no function
+        return None
+    return inner if isinstance(inner.get("name"), str) else None
 
 
 def _properties(schema: dict[str, Any], count: Count, depth: int) -> int:

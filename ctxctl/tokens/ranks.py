@@ -138,11 +138,6 @@ def _unpacked(base: str) -> dict[bytes, int]:
         ) from error
 
 
-def is_loaded(name: str) -> bool:
-    """Whether `get_encoding` costs nothing any more."""
-    return name in _loaded
-
-
 def get_encoding(name: str) -> tiktoken.Encoding:
     """The encoding of that name, built from the embedded ranks; one object a process, never a network.
 

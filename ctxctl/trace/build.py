@@ -25,10 +25,11 @@ from ctxctl.model.records import (
     Selection,
     Splice,
     Surface,
+    Totals,
     Truncation,
     Usage,
 )
-from ctxctl.model.terms import terms_of
+from ctxctl.model.terms import terms_of, totals_of
 from ctxctl.trace.annotations import compaction, envelope, missing, redaction
 from ctxctl.trace.coerce import Fields
 
@@ -268,6 +269,7 @@ def usage(fields: Fields) -> Usage:
         fields.count("cache_write_1h_tokens"),
         fields.text("cache_miss_cause"),
         terms_of(fields.data),
+        fields.flag("output_is_partial") or False,
     )
 
 
@@ -314,6 +316,7 @@ BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
     vocab.REDACTION_APPLIED: redaction,
     vocab.EXPORTED: envelope,
     vocab.USAGE_REPORTED: usage,
+    vocab.TOTAL_STATED: lambda fields: Totals(totals_of(fields.data)),
     vocab.FIDELITY_MEASURED: fidelity,
     vocab.STEP_FAILED: failure,
     vocab.STEP_ANSWERED: answered,

@@ -17,7 +17,7 @@ import xxhash
 
 from ctxctl.trace.inputs import real_place
 from ctxctl.trace.source import Source
-from ctxctl.user_folders import user_folder
+from ctxctl.user_folders import make_private, user_folder
 
 LEAST: Final = 1 << 20
 """Bytes of a capture or a trace from which on what is made of it is kept."""
@@ -136,7 +136,7 @@ def replace_file(path: Path, data: bytes) -> bool:
 
     temporary = None
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".steps-")
         with os.fdopen(fd, "wb") as file:
             file.write(data)

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 import xxhash
 
+from ctxctl.user_folders import own_below
 from ctxctl.whole_file import note_read
 
 YOUNG: Final = 2.0
@@ -180,7 +181,7 @@ class Listing(NamedTuple):
 
 def files_under(directory: Path, most: int = MAX_FILES) -> Listing:
     """The regular files under a directory: `most` or hardly more, `MAX_DEPTH` deep; links are not followed,
-    `.git` and `node_modules` left out.  All of them may be read.
+    `.git`, `node_modules` and what ctxctl keeps for itself left out.  All of them may be read.
 
     Raises OSError where the system fails to list the directory itself.
     """
@@ -275,7 +276,8 @@ def _found(directory: Path, pattern: str) -> list[str]:
 def _under(top: Path, most: int = MAX_FILES) -> tuple[list[str], bool]:
     """As `files_under`; a directory that could not be listed is `name/`.  And whether there may be more."""
     found: list[str] = []
-    waiting = [(top, "")]
+    own = own_below(top)
+    waiting = [(top, "")] if "" not in own else []
     while waiting and len(found) < most:
         folder, prefix = waiting.pop()
         try:
@@ -283,7 +285,8 @@ def _under(top: Path, most: int = MAX_FILES) -> tuple[list[str], bool]:
                 for entry in entries:
                     name = f"{prefix}{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
-                        if name.count("/") < MAX_DEPTH and entry.name not in (".git", "node_modules"):
+                        passed = entry.name in (".git", "node_modules") or name in own
+                        if name.count("/") < MAX_DEPTH and not passed:
                             waiting.append((Path(entry.path), f"{name}/"))
                     elif entry.is_file(follow_symlinks=False):
                         found.append(name)

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from ctxctl.typed_decoding import from_json
-from ctxctl.user_folders import user_folder
+from ctxctl.user_folders import make_private, user_folder
 from ctxctl.whole_file import replace_file
 
 MOST: Final = 200
@@ -108,7 +108,7 @@ def save(path: Path | None, memory: Memory) -> bool:
     if path is None:
         return False
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         replace_file(path, msgspec.json.encode(memory) + b"\n")
     except (OSError, UnicodeEncodeError):  # a name in it may be no text
         return False

@@ -219,7 +219,7 @@ def _add(entry: TurnEntry, row: Row) -> None:
     entry.reported = _more(entry.reported, row.reported)
     entry.cached = _more(entry.cached, row.cached)
     entry.answered = _more(entry.answered, row.answered)
-    entry.doubted |= "output" in row.doubted
+    entry.partial |= row.has_partial_output
 
 
 def step_entry(row: Row) -> TurnEntry:

@@ -47,6 +47,7 @@ class Program(Shell):
         """Be told of signals, and see when the terminal goes away."""
         self.take_signals()
         if not self.is_headless:
+            textual_private.resume_only_what_was_suspended(self)
             self.set_interval(1.0, self._watch_terminal)
 
     def on_unmount(self) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from textual.actions import ActionParseResult
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 
 from ctxctl.tui import export, keys, lifecycle, themes
 from ctxctl.tui.commands import Command
@@ -114,6 +116,18 @@ class Shell(App[None]):
     def _own_screen(self) -> Screen[object] | None:
         """The screen in front, if nothing is being asked on it."""
         return None if isinstance(self.screen, ModalScreen) else self.screen
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action, unless it is for a screen that is not in front any more."""
+        node = default_namespace
+        if isinstance(node, Widget) and not (node.is_attached and node.screen is self.screen):
+            return False
+        return await super().run_action(action, default_namespace, namespaces)
 
     # Commands
 

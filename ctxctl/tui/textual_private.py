@@ -8,10 +8,12 @@ do is either not needed or switched off here.
 
 from __future__ import annotations
 
+import signal
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 
+from textual import events
 from textual.app import App
 from textual.dom import DOMNode
 from textual.geometry import Size
@@ -19,10 +21,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from textual._compositor import ChopsUpdate as ChopsUpdate
     from textual._compositor import Compositor as Compositor
+    from textual.message import Message
     from textual.scrollbar import ScrollBar
 else:
     try:
@@ -43,6 +46,42 @@ PAINTS_SPANS: Final = _has(Compositor, "_regions_to_spans", "visible_widgets", "
 """Whether a screen can be painted line by line; else it is painted as Textual does."""
 STARTS_WIDGETS: Final = _has(App, "_start_widget")
 """Whether a scroll bar of our own can take the place of Textual's."""
+
+
+class Present(Widget):
+    """Handles nothing more as soon as its screen is gone: keys, messages and timers may still be under way.
+
+    What Textual itself does to take a widget away goes on.
+    """
+
+    def _get_dispatch_methods(self, method_name: str, message: Message) -> Iterable[Any]:
+        found = super()._get_dispatch_methods(method_name, message)
+        app = self.app
+        if self.is_attached and (self.screen in app.screen_stack or app.is_screen_installed(self.screen)):
+            return found
+        late = isinstance(message, events.Timer | events.Callback) and _is_ours(message.callback)
+        return () if late else [(kind, method) for kind, method in found if not _is_ours(kind)]
+
+
+def _is_ours(what: object) -> bool:
+    return str(getattr(what, "__module__", "")).startswith("ctxctl.")
+
+
+def resume_only_what_was_suspended(app: App[Any]) -> None:
+    """Let a SIGCONT that follows no SIGTSTP change nothing; Textual would start a second reader of keys.
+
+    Programs that slow others down (cpulimit) send SIGSTOP and SIGCONT many times a second.
+    """
+    driver: Any = app._driver
+    number = getattr(signal, "SIGCONT", None)
+    if number is None or not _has(driver, "_must_signal_resume", "_sigcont_application"):
+        return
+
+    def resume(*_: object) -> None:
+        if driver._must_signal_resume:
+            driver._sigcont_application()
+
+    signal.signal(number, resume)
 
 
 def replace_compositor(screen: Screen[Any], make: Callable[[], Compositor]) -> None:

@@ -78,8 +78,8 @@ class TurnEntry:
     reported: int | None = None
     answered: int | None = None
     """Tokens that the provider reported, of all its steps: served from a cache, sent, answered."""
-    doubted: bool = False
-    """What is reported of some answer cannot be true; `answered` has it as counted."""
+    partial: bool = False
+    """Some output was logged before the answer's end; `answered` has it as counted."""
 
     @property
     def notable(self) -> bool:
@@ -144,8 +144,8 @@ class Thread:
     warnings: int = 0
     omissions: int = 0
     """Turns with a warning, and with items left out."""
-    doubted: int = 0
-    """Turns with an answer of which what is reported cannot be true."""
+    partial: int = 0
+    """Turns with an output that was logged before the answer's end."""
     models: dict[str, int] = field(default_factory=dict)
     """Models by the number of turns that ended with them."""
     sums: list[int] = field(default_factory=lambda: [0] * 6)
@@ -360,7 +360,7 @@ class ThreadTree:
         thread.compactions += sign * entry.compacted
         thread.warnings += sign * entry.flagged
         thread.omissions += sign * (entry.omitted > 0)
-        thread.doubted += sign * entry.doubted
+        thread.partial += sign * entry.partial
         for n, tokens in enumerate((entry.reported, entry.cached, entry.answered)):
             thread.sums[n] += sign * (tokens or 0)
             thread.sums[n + 3] += sign * (tokens is not None)

@@ -268,7 +268,7 @@ class _Fixture(NamedTuple):
 
 def _fixtures() -> Iterator[_Fixture]:
     for name, path in captures():
-        if name.startswith(("lint/", "doubts/")):
+        if name.startswith(("lint/", "bills_and_content/")):
             continue
         importer = registry.of_head(path.read_bytes()[: registry.HEAD])
         if importer is not None:

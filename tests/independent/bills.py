@@ -29,12 +29,12 @@ class Bill(NamedTuple):
 def of_anthropic(usage: Any, ident: str | None = None) -> Bill | None:
     """A bill in Anthropic's words: the three parts of the input lie side by side.
 
-    Where the provider made a compaction on the way, the passes are listed and all billed; what stands beside
-    the list leaves the compaction's out.
+    Where a request was answered in several passes they are listed, and all of them are billed; those of
+    another model (an advisor) are no part of this one's bill.
     """
     passes = at(usage, "iterations")
-    if isinstance(passes, list) and any(at(one, "type") == "compaction" for one in passes):
-        made = [of_anthropic(one) for one in passes]
+    if isinstance(passes, list) and (len(passes) > 1 or at(passes, 0, "type") == "compaction"):
+        made = [of_anthropic(one) for one in passes if at(one, "type") != "advisor_message"]
         told = [bill for bill in made if bill is not None]
         return Bill(
             sum(bill.sent for bill in told), sum(bill.cached or 0 for bill in told),

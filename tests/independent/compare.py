@@ -68,14 +68,12 @@ def bills(found: list[Bill], steps: list[Object]) -> list[Disagreement]:
 
 
 def window(step: Object) -> list[Disagreement]:
-    """What was billed is what was sent, but for a bill that cannot be true; and the sums hold."""
+    """What was billed is what was sent, and the sums hold."""
     wrong = []
     held, usage = step["window"], step["usage"]
-    if usage is not None and usage["reported_input"] is not None:
-        doubted = any(doubt["part"] == "input" for doubt in usage["doubts"])
-        if not doubted and (held["used"], held["used_method"]) != (usage["reported_input"], "reported"):
-            said = (held["used"], held["used_method"])
-            wrong.append(Disagreement("window", place(step), usage["reported_input"], said))
+    said = (held["used"], held["used_method"])
+    if usage is not None and usage["reported_input"] and said != (usage["reported_input"], "reported"):
+        wrong.append(Disagreement("window", place(step), usage["reported_input"], said))
     ledger = step["ledger"]
     after = ledger["window_before"] + ledger["new"] - ledger["freed"] + (ledger.get("reweighed") or 0)
     if after != ledger["window_after"] or held["recorded"] != ledger["window_after"]:

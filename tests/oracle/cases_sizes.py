@@ -166,20 +166,26 @@ CASES = [
         },
     ),
     Case(
-        "a-bill-below-what-any-tokenizer-makes-of-the-content",
-        # Two fifths of 1000 are 400.
+        "a-bill-below-the-content-is-right",
+        # A declared size may be twice the provider's count: half of 1000 is 500, and 400 are billed.
         at("t1", "s1", item("A", estimate=1000), assembly("m1", ["A"]), inject("m1"), usage(400))
-        + at("t1", "s2", assembly("m2", ["A"]), inject("m2"), usage(399))
-        + at("t1", "s3", item("B", estimate=7), assembly("m3", ["B"]), inject("m3"), usage(2))
-        + at("t1", "s4", item("C", estimate=6), assembly("m4", ["C"]), inject("m4"), usage(2)),
+        + at("t1", "s2", assembly("m2", ["A"]), inject("m2"), usage(496))
+        + at("t1", "s3", item("B", estimate=14), assembly("m3", ["B"]), inject("m3"), usage(2)),
         {
-            "1.1": {"window": {"used": 400, "used_method": "reported", "recorded": 1000, "unrecorded": -600}},
-            "1.2": {
-                "window": {"used": 1000, "used_method": "recorded", "recorded": 1000, "unrecorded": None},
+            "1.1": {
+                "window": {"used": 400, "used_method": "reported", "recorded": 1000, "unrecorded": -600},
+                "flags_has": ["unrecorded_cut"],
             },
-            # Two fifths of 7 are 2.8, and 5 tokens are missing; of 6 only 4 are, which says nothing.
-            "1.3": {"window": {"used": 7, "used_method": "recorded", "recorded": 7, "unrecorded": None}},
-            "1.4": {"window": {"used": 2, "used_method": "reported", "recorded": 6, "unrecorded": -4}},
+            # 500 of the 1000 are sure; 4 tokens more or less say nothing.
+            "1.2": {
+                "window": {"used": 496, "used_method": "reported", "recorded": 1000, "unrecorded": -504},
+                "flags_lacks": ["unrecorded_cut"],
+            },
+            # The record explains a fall of up to twice what left it.
+            "1.3": {
+                "window": {"used": 2, "unrecorded": -12},
+                "flags_has": ["unrecorded_cut"],
+            },
         },
     ),
     Case(

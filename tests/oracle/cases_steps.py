@@ -186,12 +186,12 @@ CASES = [
     Case(
         "an-unrecorded-cut",
         # "A drop that the provider's usage shows and nothing records makes the step an *unrecorded cut*."
-        at("t1", "s1", item("A", estimate=90000), item("B", ABC), inject(), usage(100000))
+        at("t1", "s1", item("A", estimate=70000), item("B", ABC), inject(), usage(100000))
         + at("t1", "s2", item("C", HELLO), inject(), usage(40000))
         + at("t1", "s3", item("D", ALPHA), inject(), usage(40001)),
         {
             "1.1": {"flags_lacks": ["unrecorded_cut"]},
-            "1.2": {"ledger": ledger(90005, 2, 0, 90007), "flags_has": ["unrecorded_cut"]},
+            "1.2": {"ledger": ledger(70005, 2, 0, 70007), "flags_has": ["unrecorded_cut"]},
             "1.3": {"flags_lacks": ["unrecorded_cut"]},
         },
     ),

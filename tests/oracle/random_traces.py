@@ -21,7 +21,7 @@ KINDS = {"A": "system_prompt", "B": "tool_definition", "C": "user_message"}
 CAUSES = (None, "detached", "expired", "cleared")
 REASONS = ("low_relevance", "stale", "too_large")
 LARGE = 700
-"""An estimate beside which the bills of these traces cannot be true."""
+"""An estimate that exceeds the bills of these traces."""
 MODES = ("assemblies", "unselected", "mixed", "append", "appendix")
 LEAVES: tuple[dict[str, str], ...] = ({}, {"signature": "one"}, {"signature": "two"}, {"id": "x"})
 BRANCHED = ("r1", "r1", "r1", "r2")

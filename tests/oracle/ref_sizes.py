@@ -21,18 +21,12 @@ ORDER = ("unrecorded", "tools", "system", "history", "context", "user")
 
 
 def sound(bill: int | None, recorded: int, thread: Thread) -> int | None:
-    """The bill, unless it cannot be one of a request that holds as much as is recorded.
-
-    Nothing is never a bill, and no tokenizer makes less than two tokens of five; four tokens more or less say
-    nothing.
-    """
+    """The bill of the model's request.  A bill of 0 is a client's way to say that it has none."""
     if thread.target != "model" and not thread.rules.bill_for_every_target:
         return None  # providers bill what the model got
-    if bill is None or thread.rules.any_bill_is_sound:
-        return bill
-    if bill == 0 or (5 * bill < 2 * recorded and recorded - bill > 4):
+    if thread.rules.bill_below_content_is_doubted and bill is not None and 5 * bill < 2 * recorded:
         return None
-    return bill
+    return bill or None
 
 
 def sizes(thread: Thread, frame: list[Placed], usage: dict[str, Any] | None) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def _thread(
             _broken_by_parameter(thread, step["cache"], before, parameter(was, asked, thread.rules))
         bill = g.usage.get("input_tokens") if g.usage else None
         bill = sound(bill, step["window"]["recorded"], replace(thread, target="model"))
-        cut = _unrecorded_cut(bill, billed, step, found)
+        cut = _unrecorded_cut(bill, billed, step, found) or _above_the_bill(bill, step["window"]["by_method"])
         step["flags"] += ["unrecorded_cut"] if cut else []
         billed = billed if bill is None else bill
         steps.append(step)
@@ -143,6 +143,13 @@ def _unrecorded_cut(bill: int | None, billed: int | None, step: dict[str, Any], 
     if bill is None or billed is None or found.compacted:
         return False
     return bill + step["ledger"]["freed"] < billed * CUT_RATIO
+
+
+def _above_the_bill(bill: int | None, by_method: dict[str, int]) -> bool:
+    """Whether more is recorded than was billed, whatever the error of the counts."""
+    error = {"exact": 0.02, "calibrated": 0.15}
+    least = sum(int(n * (1 - error.get(name.split(":")[0], 0.5))) for name, n in by_method.items())
+    return bill is not None and least - bill >= 5
 
 
 def _step(

@@ -47,7 +47,7 @@ class Rules:
     branch_ignored: bool = False
     cause_by_selection_first: bool = False
     content_is_used: bool = False
-    any_bill_is_sound: bool = False
+    bill_below_content_is_doubted: bool = False
     bill_for_every_target: bool = False
     free_of_the_content: bool = False
     unrecorded_never_null: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -245,3 +246,33 @@ def test_a_large_project_file_that_says_nothing_about_ctxctl_is_passed_over(tmp_
     (tmp_path / ".git").mkdir()
     write(tmp_path, "pyproject.toml", "# more\n" * (3 << 17))
     assert config.load(env={}, cwd=tmp_path).files == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "taken"),
+    [
+        ("fleet", True),
+        ("../shared", True),  # from a folder of the project, inside of it
+        ("../../fleet", False),
+        ("/somewhere/else", False),
+        ("s3://bucket/fleet", False),
+        ("file:///somewhere", False),
+        ("link/fleet", False),
+        ("a\0b", False),
+    ],
+)
+@pytest.mark.parametrize(("table", "name"), [("fleet", "dataset"), ("lint", "baseline")])
+def test_a_projects_file_names_no_place_outside_of_its_folder(
+    table: str, name: str, place: str, taken: bool, tmp_path: Path
+) -> None:
+    here, own = tmp_path / "project" / "below", tmp_path / "own"
+    here.mkdir(parents=True)
+    (here / "link").symlink_to(tmp_path)
+    said = f"[{table}]\n{name} = {json.dumps(place)}\n"
+    write(tmp_path / "project", "pyproject.toml", said.replace("[", "[tool.ctxctl.", 1))
+    found = config.load(env={}, cwd=here)
+    assert getattr(found, table).get(name) == (place if taken else None)
+    assert ([place in why for why in found.refused.values()] or [None]) == [None if taken else True]
+    write(own / "ctxctl", "config.toml", said)
+    users = config.load(env={"XDG_CONFIG_HOME": str(own)}, cwd=tmp_path)
+    assert (getattr(users, table), users.refused) == ({name: place}, {})

@@ -246,7 +246,7 @@ def _tell(added: Added, plan: Plan, snapshot: Snapshot, lost: list[str], run: Ru
         read = f"{plural(added.captures, 'capture')} read: {plural(added.sessions, 'session')}"
         same = f"; {plan.unchanged:,} unchanged" if plan.unchanged else ""
         gone = f"; {plan.forgotten:,} forgotten" if plan.forgotten else ""
-        run.out.lines([f"{read}{same}{gone}; version {snapshot.version}"])
+        run.out.lines([f"{read}{same}{gone}; version {snapshot.version} of {snapshot.store.place}"])
     for line in [*lost, *(f"{path}: {one.message}" for path, one in added.unread)][:_MANY]:
         note(f"ctxctl: not read: {line}")
     more = len(lost) + len(added.unread) - _MANY

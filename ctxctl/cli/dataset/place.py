@@ -53,8 +53,8 @@ def place_of(dataset: str | None, run: Run) -> str:
     place = dataset or os.environ.get(VARIABLE) or run.settings.fleet.get("dataset")
     if not place:
         raise UsageError(
-            "no-dataset-named", "no dataset is named",
-            hint=f"--dataset DATASET, {VARIABLE}, or dataset in [fleet] of ctxctl.toml",
+            "no-dataset-named", run.settings.refused.get("fleet.dataset", "no dataset is named"),
+            hint=f"--dataset DATASET, {VARIABLE}, or dataset in [fleet] of your own settings",
         )  # fmt: skip
     return str(place)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, get_args
 
 from ctxctl.engine.replay.annotations import is_open
-from ctxctl.engine.sizes.bill_doubts import believed_output
+from ctxctl.engine.sizes.bills import believed_output
 from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.kinds import KINDS, WORDS
 from ctxctl.model.results import Change, Placement, Step
@@ -231,9 +231,9 @@ STEP_STATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "branched": _flag("branched"),
     "redacted": lambda step: bool(step.annotations.redactions),
     "simulated": _flag("simulated"),
-    "doubt": lambda step: step.usage is not None and bool(step.usage.doubts),
+    "partial": lambda step: step.usage is not None and step.usage.believed_output is not None,
 }
 """What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
 
-BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "doubt")
+BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "partial")
 """Step states that may be written without `is:`."""

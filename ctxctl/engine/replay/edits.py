@@ -45,43 +45,35 @@ class Edits(msgspec.Struct, frozen=True):
         return ThreadEdits(self.dropped.get(key, _NOBODY), self.texts.get(key, _UNSET))
 
 
-class ThreadEdits:
-    """The edits of one thread, and its recorded frame beside the edited one."""
+class PartialFrame:
+    """A recorded frame and the part of it that is shown; a step costs what changed in the frame."""
 
-    def __init__(self, dropped: frozenset[str], texts: Texts) -> None:
-        self.dropped = dropped
-        self.texts = texts
+    def __init__(self) -> None:
         self.recorded: list[Placement] = []
-        """The frame with what is dropped still in it."""
+        """The whole frame."""
         self._shown: list[Placement] = []
         self._hidden = 0
-        """Placements of the recorded frame that are dropped."""
+        """Placements of the recorded frame that are not shown."""
         self._counted = (0, 0)
         """A place in the recorded frame, and how many placements before it are shown."""
 
-    def copy(self) -> ThreadEdits:
-        """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
-        twin = ThreadEdits(self.dropped, self.texts)
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-    def changes(self, held: Mapping[str, int]) -> bool:
-        """Whether the frame is another one than the recorded one; `held`: current copies by item."""
-        return self._hidden > 0 or any(item in held for item in self.texts)
+    def hides(self, placement: Placement) -> bool:
+        """Whether a placement is not shown."""
+        raise NotImplementedError
 
     def frame(self, delta: FrameDelta) -> FrameDelta:
-        """How the edited frame differs from the last edited one, given the recorded frame's difference."""
-        dropped, shown = self.dropped, self._shown
+        """How the shown frame differs from the last shown one, given the recorded frame's difference."""
+        shown, hides = self._shown, self.hides
         self.recorded = after = delta.after
-        came = sum(p.item in dropped for p in delta.inserted)
+        came = sum(map(hides, delta.inserted))
         if not came and not self._hidden:
             self._shown, self._counted = after, (0, 0)
             return delta
-        self._hidden += came - sum(p.item in dropped for p in delta.removed)
+        self._hidden += came - sum(map(hides, delta.removed))
         if not self._hidden:
             self._shown, self._counted = after, (0, 0)
             return delta_of(shown, after)
-        old, new = ([p for p in middle if p.item not in dropped] for middle in delta.middles())
+        old, new = ([p for p in middle if not hides(p)] for middle in delta.middles())
         head = self._head(delta, len(shown) - len(old))
         tail = len(shown) - len(old) - head
         self._shown = made = shown[:head] + new + shown[len(shown) - tail :]
@@ -104,11 +96,78 @@ class ThreadEdits:
 
     def _number(self, placements: list[Placement]) -> int:
         """How many of them are shown."""
-        return sum(p.item not in self.dropped for p in placements)
+        return sum(not self.hides(p) for p in placements)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
-        """Count the set texts anew, because sizes differ from here on."""
+        """Count the texts anew, because sizes differ from here on."""
         self.recorded, self._shown = anew(self.recorded), anew(self._shown)
+
+
+class SentPart(PartialFrame):
+    """A thread's frame less what bills show was not sent (DESIGN section 3, the bill is right)."""
+
+    def __init__(self, frame: list[Placement]) -> None:
+        super().__init__()
+        self.recorded = self._shown = frame
+        self._unsent: set[Placement] = set()
+        self._sent: set[Placement] | None = None
+        """What the last request is known to have sent; None: all that is shown."""
+
+    def copy(self) -> SentPart:
+        """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
+        twin = SentPart(self.recorded)
+        twin.__dict__.update(self.__dict__)
+        twin._unsent = set(self._unsent)
+        return twin
+
+    def hides(self, placement: Placement) -> bool:
+        """Whether it left the window: what enters again is a new placement or was removed in between."""
+        return placement in self._unsent
+
+    def keep(self, sent: set[Placement]) -> None:
+        """Show nothing from the next frame on that the last request is not known to have sent."""
+        self._sent = sent
+
+    def frame(self, delta: FrameDelta) -> FrameDelta:
+        """As in any partial frame; after a cut it begins from what is known to have been sent."""
+        before, sent, self._sent = self._shown, self._sent, None
+        if sent is not None:
+            left = [p for p in before if p not in sent]
+            self._unsent.update(left)
+            self._hidden += len(left)
+            self._shown, self._counted = [p for p in before if p in sent], (0, 0)
+        made = super().frame(delta)
+        self._unsent.difference_update(delta.removed)
+        return made if sent is None else delta_of(before, made.after)
+
+    def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
+        """Count the texts anew, those that are not shown as well."""
+        super().recount(anew)
+        self._unsent = set(anew(list(self._unsent)))
+        self._sent = None if self._sent is None else set(anew(list(self._sent)))
+
+
+class ThreadEdits(PartialFrame):
+    """The edits of one thread, and its recorded frame beside the edited one."""
+
+    def __init__(self, dropped: frozenset[str], texts: Texts) -> None:
+        super().__init__()
+        self.dropped = dropped
+        self.texts = texts
+
+    def copy(self) -> ThreadEdits:
+        """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
+        twin = ThreadEdits(self.dropped, self.texts)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def hides(self, placement: Placement) -> bool:
+        """Whether its item is dropped."""
+        return placement.item in self.dropped
+
+    def changes(self, held: Mapping[str, int]) -> bool:
+        """Whether the frame is another one than the recorded one; `held`: current copies by item."""
+        return self._hidden > 0 or any(item in held for item in self.texts)
 
     def named(self, named: Iterable[NamedItem]) -> tuple[NamedItem, ...]:
         """What a step names without having it in its frame; nobody names what was never there."""

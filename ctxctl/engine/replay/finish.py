@@ -1,4 +1,4 @@
-"""A sealed step with its usage becomes the value that every view reads: sizes, doubts of the bill, cache."""
+"""A sealed step with its usage becomes the value that every view reads: its sizes, its bill, its cache."""
 
 from __future__ import annotations
 
@@ -16,8 +16,16 @@ from ctxctl.engine.replay.stages import (
     supposed_budget,
     window_view,
 )
-from ctxctl.engine.replay.thread import BilledStep, SealedStep, ThreadState
-from ctxctl.engine.sizes.bill_doubts import Answer, BillBefore, Billed, doubts, input_is_sound
+from ctxctl.engine.replay.thread import SealedStep, ThreadState
+from ctxctl.engine.sizes.bills import (
+    Answer,
+    BilledStep,
+    billed_size,
+    counted_output,
+    cut_of,
+    known_sent,
+    surely,
+)
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
 from ctxctl.engine.sizes.limits import (
@@ -28,11 +36,23 @@ from ctxctl.engine.sizes.limits import (
     still_over,
     threshold_in_force,
 )
-from ctxctl.engine.sizes.sent import ObservedStep, SentSize, is_sound, sent_size
+from ctxctl.engine.sizes.sent import ObservedStep, SentSize, sent_size
 from ctxctl.model import vocab
 from ctxctl.model.annotations import Annotations
 from ctxctl.model.records import Compaction, Usage
-from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
+from ctxctl.model.results import (
+    BrokenBy,
+    Cache,
+    Cut,
+    Ledger,
+    Miss,
+    Placement,
+    StageView,
+    Step,
+    UsageView,
+    Window,
+)
+from ctxctl.model.terms import Pass, Stated
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -40,11 +60,6 @@ from ctxctl.tokens.calibrate.points import LEFT_SHARE
 if TYPE_CHECKING:
     from ctxctl.engine.replay.rules import ReplayRules
     from ctxctl.engine.sizes.prefix import CommonPrefix
-
-_CUT_SHARE = 0.02
-"""Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""
-_SCALE = 2.0
-"""Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
 
 _ERRORS: Final = {"exact": 0.02, "calibrated": 0.15}
 """Share by which a count may be too small, by its method; what is sent around a text is not in it."""
@@ -109,8 +124,20 @@ def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: 
         provider=usage.provider,
         time=time,
     )
-    thread.cached = memory_after(before, now)
-    return cache_miss(before, now, prefix, _error(window), usage.cache_miss_cause)
+    first, last = (_as_pass(now, one) for one in (usage.terms.passes[:1], usage.terms.passes[-1:]))
+    thread.cached = memory_after(before, last)
+    return cache_miss(before, first, prefix, _error(window), usage.cache_miss_cause)
+
+
+def _as_pass(request: BilledRequest, of: tuple[Pass, ...]) -> BilledRequest:
+    """A request as one of its passes was billed, if it had several: the first meets the cache of the request
+    before, the last leaves it to the next."""
+    for one in of:
+        request = request._replace(
+            input=one.input_tokens, read=one.cached_tokens, written=one.cache_write_tokens,
+            written_1h=one.cache_write_1h_tokens, output=one.output_tokens,
+        )  # fmt: skip
+    return request
 
 
 def _error(window: Window) -> float:
@@ -119,18 +146,11 @@ def _error(window: Window) -> float:
     return max((_ERRORS.get(name, _FOREIGN) for name in named), default=_FOREIGN)
 
 
-class HeldBill(NamedTuple):
-    """What a step's answer and content say of its bill."""
-
-    counted_output: int | None = None
-    doubts: tuple[Doubt, ...] = ()
-
-
 def answered(thread: ThreadState) -> Answer | None:
     """What came in between the step's seal and the next step that a model answers; None: not known.
 
     Importers and the recorder write an answer there; where only the next request's window brings it, it comes
-    too late to be held against the bill.
+    too late to be compared with the bill.
     """
     if thread.later is None:
         return None
@@ -151,28 +171,6 @@ def answered(thread: ThreadState) -> Answer | None:
         else:
             said += placement.tokens
     return Answer(said, thought) if known else None
-
-
-def hold_bill(thread: ThreadState, usage: Usage, recorded: int) -> HeldBill:
-    """Hold a sealed step's bill against its answer and its content, and remember it for the next one's.
-
-    Nothing is said of a frame that was supposed: what was billed is not the bill of that.
-
-    Args:
-        thread: Its step is sealed.
-        usage: The bill.
-        recorded: Tokens of the frame's recorded content.
-    """
-    if thread.editing is not None:
-        return HeldBill()
-    answer = answered(thread)
-    counted_output = None if answer is None else answer.tokens
-    bill = Billed(usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
-    # What the provider compacted inside of the request was sent, but is billed apart.
-    other = thread.sent is not None or thread.altered or bool(usage.terms.further)
-    found = doubts(bill, None if other else recorded, answer, thread.last_bill)
-    thread.last_bill = BillBefore(bill, recorded)
-    return HeldBill(counted_output, found)
 
 
 def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, int]:
@@ -196,11 +194,14 @@ class _Settled(NamedTuple):
     model: str | None
     bill: UsageView | None
     size: SentSize
+    by_method: dict[str, int]
+    """Tokens of the frame by counting method under its public name."""
+    cut: Cut | None
 
 
 def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
-    """Learn from a sealed step's bill: what of it the sizes of later steps rest on, and nothing that only
-    views show.
+    """Learn from a sealed step's bill: what of it the sizes and frames of later steps rest on, and nothing
+    that only views show.
     """
     sealed, usage = thread.sealed, thread.usage
     assert sealed is not None
@@ -209,24 +210,32 @@ def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
     model = rules.model or thread.model
     billed = _usage(thread, usage, thread.frame.used)
     size = _size(thread, sealed, billed, model, rules)
+    large = _oversized(thread, sealed, model, rules) if billed_size(billed) is None else []
+    if large:
+        lost = sum(placement.tokens for placement in large)
+        beside = (size.unrecorded or 0) - lost
+        size = size._replace(used=max(0, size.used - lost), unrecorded=beside, method="expected")
+    encoding = thread.placer.weigher.encoding or rules.encoding
+    by_method = methods(thread.frame.by_method, encoding, rules.known(model, encoding))
+    cut = _cut(thread, sealed, billed, model, by_method, rules)
+    cut = _oversized_cut(thread, sealed, large) if large else cut
     thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
-    return _Settled(model, billed, size)
+    return _Settled(model, billed, size, by_method, cut)
 
 
 def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
     """Close a thread's sealed step."""
     sealed, usage, mode = thread.sealed, thread.usage, thread.mode
+    total = usage.terms.stated_total_usd if usage is not None else None
     assert sealed is not None
     assert mode is not None
-    model, billed, size = settle_step(thread, rules)
+    model, billed, size, by_method, cut = settle_step(thread, rules)
     frame, changes = thread.frame, sealed.changes
-    encoding = thread.placer.weigher.encoding or rules.encoding
-    by_method = methods(frame.by_method, encoding, rules.known(model, encoding))
     found = _limits(thread, sealed, model, rules)
     window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
     annotations = thread.annotations.of_step(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
-    flags = _flags(thread, sealed, window, billed, model, annotations, supposed=rules.supposed)
+    flags = _flags(thread, sealed, window, cut, annotations, supposed=rules.supposed)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,
@@ -263,6 +272,8 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
         first_byte=ids.first_byte,
         annotations=annotations,
         scores=sealed.reading.scores(),
+        cut=cut,
+        stated=thread.stated if total is None else (*thread.stated, Stated(usd=total)),
     )
 
 
@@ -272,7 +283,7 @@ def _size(
     """What the step sent; the thread remembers what its bill says of later ones."""
     frame = thread.frame
     recorded = thread.recorded_tokens
-    reported = _sound(usage, recorded) if rules.target == MODEL else None
+    reported = billed_size(usage) if rules.target == MODEL else None
     if usage is not None:
         thread.provider = usage.provider or thread.provider
     other = None
@@ -300,11 +311,57 @@ def _supposes_model(thread: ThreadState, rules: ReplayRules) -> bool:
     return rules.model is not None and rules.model != thread.model
 
 
-def _sound(usage: UsageView | None, recorded: int) -> int | None:
-    """What was billed for a request of which so much is recorded; None: nothing that can be true of it."""
-    if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.reported_input, recorded):
+def _cut(
+    thread: ThreadState,
+    sealed: SealedStep,
+    usage: UsageView | None,
+    model: str | None,
+    by_method: dict[str, int],
+    rules: ReplayRules,
+) -> Cut | None:
+    """What the bill shows to have left the window; the next frame begins without it.
+
+    Nothing is said of a frame that was supposed: the bill is not of that.
+    """
+    billed = billed_size(usage) if rules.target == MODEL else None
+    if billed is None:
         return None
-    return usage.reported_input
+    before = thread.billed
+    thread.billed = now = BilledStep(billed, thread.recorded_tokens, model, sealed.ids.first_line)
+    if thread.sent is not None:
+        return None
+    if thread.altered:  # a what-if shows another frame: its methods, with the recorded sum
+        by_method = {name: n * now.counted // (thread.frame.used or 1) for name, n in by_method.items()}
+    explained = bool(sealed.facts.compactions) or sealed.facts.causes is not None
+    found = cut_of(before, now, by_method, explained=explained)
+    if found is not None and found.unsent and _is_rebuilt(sealed, rules):
+        thread.keep_sent(known_sent(thread.recorded(), thread.entered, billed))
+    return None if thread.editing is not None or thread.altered else found
+
+
+def _is_rebuilt(sealed: SealedStep, rules: ReplayRules) -> bool:
+    """Whether an importer rebuilt the step's window from a history, so that it may hold what was not sent."""
+    return rules.rebuilds_windows and sealed.settings.request is None
+
+
+def _oversized(
+    thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules
+) -> list[Placement]:
+    """What entered and is larger than the model's whole window: it was not sent, though no bill says so."""
+    if not thread.entered or thread.altered or not _is_rebuilt(sealed, rules):
+        return []
+    limit = _limits(thread, sealed, model, rules).limits.window
+    if limit is None:
+        return []
+    return [p for p in thread.entered if surely(p.tokens, p.method) > limit]
+
+
+def _oversized_cut(thread: ThreadState, sealed: SealedStep, large: list[Placement]) -> Cut:
+    """The cut of a request without a bill; the next frame begins without what was too large for it."""
+    thread.keep_sent(set(thread.recorded()).difference(large))
+    last, line = thread.billed, sealed.ids.first_line
+    unsent = sum(surely(placement.tokens, placement.method) for placement in large)
+    return Cut(unsent, None, last.reported if last else None, False, (last.line if last else line, line))
 
 
 def _whole(sealed: SealedStep) -> str | None:
@@ -403,18 +460,18 @@ def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView 
     if usage is None:
         return None
     altered = thread.altered
-    counted_output, doubts = hold_bill(thread, usage, counted)
-    reported = usage.input_tokens
+    answer = None if thread.editing is not None else answered(thread)
+    reported = usage.terms.sent(usage.input_tokens)
     return UsageView(
-        reported_input=reported,
+        reported_input=usage.input_tokens,
         reported_cached=usage.cached_tokens,
         reported_output=usage.output_tokens,
         counted_input=counted,
         difference=None if reported is None or altered else counted - reported,
         provenance=provenance_of(usage),
         provider=usage.provider,
-        doubts=doubts,
-        counted_output=counted_output,
+        believed_output=counted_output(usage, answer),
+        counted_output=None if answer is None else answer.tokens,
         reported_reasoning=usage.reasoning_tokens,
         terms=usage.terms,
     )
@@ -424,8 +481,7 @@ def _flags(
     thread: ThreadState,
     sealed: SealedStep,
     window: Window,
-    usage: UsageView | None,
-    model: str | None,
+    cut: Cut | None,
     annotations: Annotations,
     *,
     supposed: bool,
@@ -459,27 +515,6 @@ def _flags(
         flags.append("redacted")
     if thread.failures:
         flags.append("failed")
-    if (reported := _sound(usage, thread.recorded_tokens)) is not None:
-        now = BilledStep(reported, window.recorded, model)
-        if (
-            fitted is None
-            and thread.editing is None
-            and thread.billed is not None
-            and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed))
-        ):
-            flags.append("unrecorded_cut")
-        thread.billed = now
+    if cut is not None:
+        flags.append("unrecorded_cut")
     return tuple(flags)
-
-
-def _recorded_cut(sealed: SealedStep) -> bool:
-    facts = sealed.facts
-    return bool(facts.compactions) or facts.causes is not None
-
-
-def _is_cut(before: BilledStep, now: BilledStep, *, recorded: bool) -> bool:
-    """Whether the billed input fell and nothing in the trace says why (DESIGN section 3, cause)."""
-    drop = before.reported - now.reported
-    if recorded or before.model != now.model or drop <= _CUT_SHARE * before.reported:
-        return False
-    return drop > _SCALE * max(0, before.counted - now.counted)

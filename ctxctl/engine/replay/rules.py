@@ -130,6 +130,8 @@ class ReplayRules(msgspec.Struct, frozen=True):
     client, and the client's line in it."""
     imported: bool = False
     """The trace is a foreign capture: what it says of limits, the client said."""
+    rebuilds_windows: bool = False
+    """The capture's format lists no request's window: the importer rebuilt them from a history."""
     read: Callable[[Content], str] | None = None
     """Texts as a view may show them; None: as they stand in the store."""
     edits: Edits | None = None

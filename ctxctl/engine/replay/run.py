@@ -34,6 +34,7 @@ from ctxctl.model.records import (
     Redaction,
     Selection,
     Surface,
+    Totals,
     Usage,
 )
 from ctxctl.model.results import Placement, Step, Turn
@@ -385,6 +386,8 @@ class Engine:
                 self._injection(thread, record)
             else:
                 self._elsewhere(thread, record)
+        elif isinstance(record, Totals):
+            thread.stated += record.totals
         elif isinstance(record, Usage):
             thread.asked = thread.asked or event.time
             self._usage(thread, record)
@@ -462,7 +465,8 @@ class Engine:
             return
         follow_model(thread, record.model, self.rules)
         thread.take_injection(record)
-        self._seal(thread)
+        if not record.awaits_answer:
+            self._seal(thread)
 
     def _elsewhere(self, thread: ThreadState, record: Injection) -> None:
         """What another target was given is told with the request that the model was given beside it."""
@@ -570,6 +574,6 @@ _UNMARKED = (
     "from step {turn}.{step} on none of them is told to be stale"
 )
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
-_OF_THEIR_STEP = frozenset({Usage, Injection, Failure, Answered})
+_OF_THEIR_STEP = frozenset({Usage, Totals, Injection, Failure, Answered})
 """Records that say something of their own step only, and nothing of a later frame."""
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

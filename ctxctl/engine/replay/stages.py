@@ -287,16 +287,16 @@ def _evidence(
         }
     if usage is None:
         return _view(True, failed) if failures or retried else _NOTHING
-    reported = usage.input_tokens
+    sent = usage.terms.sent(usage.input_tokens)
     return _view(
         True,
         {
             **failed,
             "provider": usage.provider,
             "model": usage.model,
-            "reported_input": reported,
+            "reported_input": usage.input_tokens,
             "counted_input": counted,
-            "difference": None if reported is None or altered else counted - reported,
+            "difference": None if sent is None or altered else counted - sent,
             "expected_input": None if altered else size.predicted,
             "expected_error": None if altered else size.predicted_error,
             "cached": usage.cached_tokens,

@@ -327,7 +327,7 @@ class StepTracker:
         elif turn_id is not None:
             late = turn_id in cursor.turns
         else:
-            late = event.event_type == vocab.USAGE_REPORTED
+            late = event.event_type in (vocab.USAGE_REPORTED, vocab.TOTAL_STATED)
         if late:
             return EventPlace(cursor, False, False, True)
         cursor.open_turn(turn_id)

@@ -16,7 +16,7 @@ from ctxctl.engine.replay.changes import (
     standing_copies,
     unlisted_changes,
 )
-from ctxctl.engine.replay.edits import ThreadEdits
+from ctxctl.engine.replay.edits import SentPart, ThreadEdits
 from ctxctl.engine.replay.frames import FrameDelta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.replay.renderings import rendering_difference
@@ -24,7 +24,7 @@ from ctxctl.engine.replay.step_facts import FactsReading, StepFacts, holds_uncut
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.engine.replay.thread_data import StepIds, ThreadData
 from ctxctl.engine.replay.window_mode import WindowResolver
-from ctxctl.engine.sizes.bill_doubts import BillBefore
+from ctxctl.engine.sizes.bills import BilledStep
 from ctxctl.engine.sizes.cache_misses import CacheMemory
 from ctxctl.engine.sizes.cache_settings import RequestSettings, broken_setting
 from ctxctl.engine.sizes.prefix import CommonPrefix, possible_prefix, provider_order
@@ -32,6 +32,7 @@ from ctxctl.engine.sizes.sent import NEW, moved_by
 from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement
+from ctxctl.model.terms import Stated
 from ctxctl.model.vocab import MODEL, Basis, Layer, Mode
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 
@@ -86,14 +87,6 @@ class FrameTotals(NamedTuple):
     placements: list[Placement]
 
 
-class BilledStep(NamedTuple):
-    """What a provider reported for a step, and what was counted."""
-
-    reported: int
-    counted: int
-    model: str | None
-
-
 class DeclaredMode(NamedTuple):
     """A mode and whether the trace (or an importer, or a policy) said it."""
 
@@ -126,6 +119,8 @@ class ThreadState(ThreadData):
         self.facts_shared = True
         """Somebody else may hold the sealed step's facts: to be copied before anything is added to them."""
         self.usage: Usage | None = None
+        self.stated: tuple[Stated, ...] = ()
+        """What the runtime states of the requests up to this one."""
         self.failures: tuple[Failure, ...] = ()
         """Of the open step's request, in order, that no answer followed."""
         self.model: str | None = None
@@ -139,13 +134,15 @@ class ThreadState(ThreadData):
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
         self.billed: BilledStep | None = None
-        """The last step with usage."""
+        """The last step with a bill."""
+        self.entered: list[Placement] = []
+        """What entered the recorded frame at the last sealed step."""
+        self.sent_part: SentPart | None = None
+        """The recorded frame less what bills show was not sent; None: they show nothing of the kind."""
         self.settings = RequestSettings()
         """The last request's, less its window."""
         self.cached: CacheMemory | None = None
         """The last request with a bill, as far as a prompt cache remembers it."""
-        self.last_bill: BillBefore | None = None
-        """The last bill in full; the next one is doubted against it."""
         self.ahead: list[Placement] = []
         """As `assembled`, of an assembly that came after the seal."""
         self.simulation: Simulation | None = None
@@ -188,6 +185,7 @@ class ThreadState(ThreadData):
         twin.simulation = self.simulation.copy() if self.simulation is not None else None
         twin.fitting = self.fitting.copy() if self.fitting is not None else None
         twin.editing = self.editing.copy() if self.editing is not None else None
+        twin.sent_part = self.sent_part.copy() if self.sent_part is not None else None
         twin.scores = dict(self.scores)
         twin.placed = set(self.placed)
         twin.annotations = self.annotations.copy()
@@ -257,6 +255,7 @@ class ThreadState(ThreadData):
         self.later = None
         self.sealed = None
         self.usage = self.asked = None
+        self.stated = ()
         self.failures = self.retried = ()
 
     def answered(self) -> None:
@@ -299,6 +298,7 @@ class ThreadState(ThreadData):
             self.facts.take(self.later)
             self.later = None
         facts = self.facts
+        facts.injections = [one for one in facts.injections if not one.awaits_answer]
         facts.injections.append(injection)
         facts.model = injection.model or facts.model
         wanted = injection.assembly_id
@@ -330,7 +330,7 @@ class ThreadState(ThreadData):
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:
             self.client = facts.assembly.client or self.client
-        self.recorded_moved = moved_by(delta)
+        self.recorded_moved, self.entered = moved_by(delta), delta.inserted
         if self.editing is not None or self.fitting is not None:
             self.recorded_used += recorded_sum(delta.inserted) - recorded_sum(delta.removed)
         if self.editing is not None:
@@ -375,10 +375,26 @@ class ThreadState(ThreadData):
         self.later = self.later or StepFacts()
         return self.sealed
 
+    def keep_sent(self, sent: set[Placement]) -> None:
+        """Begin the next frame from what the sealed step is known to have sent."""
+        if self.sent_part is None:
+            self.sent_part = SentPart(self.recorded())
+        self.sent_part.keep(sent)
+
     def _shown_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta]:
-        """What the frame is by, the frame as it is shown, and its difference from the one before."""
+        """What the frame is by, the frame less what was not sent, and its difference from the one before."""
+        if self.sent_part is None:
+            return self._recorded_frame(before, facts, reading)
+        basis, _, delta = self._recorded_frame(self.sent_part.recorded, facts, reading)
+        shown = self.sent_part.frame(delta)
+        return basis, shown.after, shown
+
+    def _recorded_frame(
+        self, before: list[Placement], facts: StepFacts, reading: FactsReading
+    ) -> tuple[Basis, list[Placement], FrameDelta]:
+        """What the frame is by, the whole frame, and its difference from the one before."""
         basis, after, known = self._next_frame(before, facts, reading)
         left = self._left(after, reading)
         if left is not None:

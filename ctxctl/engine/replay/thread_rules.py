@@ -45,6 +45,8 @@ def _recount(thread: ThreadState) -> None:
     thread.laid_out = anew.all(thread.laid_out)
     thread.assembled, thread.ahead = anew.all(thread.assembled), anew.all(thread.ahead)
     thread.windows.recount(anew)
+    if thread.sent_part is not None:
+        thread.sent_part.recount(anew.all)
     if thread.editing is not None:
         thread.editing.recount(anew.all)
         thread.recorded_used += recorded_sum(thread.recorded()) - recorded

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ctxctl.engine.replay.frames import FrameDelta
-from ctxctl.engine.sizes.bill_doubts import is_below_content
 from ctxctl.engine.sizes.scales import EnteredSize, Scales
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of
@@ -47,7 +46,7 @@ class ObservedStep(NamedTuple):
     uncounted: int
     broken: bool
     reported: int | None
-    """Billed for it, and sound."""
+    """Billed for it."""
     altered: bool
     """The frame is another one than was sent: a what-if's."""
     frame: int
@@ -67,11 +66,6 @@ class SentSize(NamedTuple):
     """What was to be expected before the bill came; None: nothing to expect it from."""
     predicted_error: int | None = None
     """Nine of ten such expectations are off by no more; None: not known."""
-
-
-def is_sound(reported: int | None, recorded: int) -> bool:
-    """Whether a bill can be the size of a request of which so much is recorded, whatever is shown of it."""
-    return reported is not None and reported > 0 and not is_below_content(reported, recorded)
 
 
 def sent_size(running: SentMemory, seen: ObservedStep, scales: Scales) -> tuple[SentMemory, SentSize]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
+from ctxctl.ingest.about import About, HeldAgainst, absent, derived, in_totals, native
 from ctxctl.ingest.declaration import Format
 
 _STARTED: Final = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
@@ -31,9 +31,9 @@ ABOUT: Final = About(
         "threads": derived("a session is what one start of the program set off"),
         "model": native("the one that the program started with"),
         "times": native("of the session's start, in local time"),
-        "input_tokens": derived("as printed, maybe aider's own count; rounded numbers are kept as text"),
+        "input_tokens": derived("as printed, maybe aider's own count; rounded ones as the turn's total"),
         "output_tokens": derived("so too"),
-        "cached_tokens": absent("printed rounded"),
+        "cached_tokens": in_totals("as printed"),
         "tool_definitions": absent(),
         "compaction": absent("older messages are summarised silently"),
         "summary": absent("only that a restored history was too long to be sent as it is"),

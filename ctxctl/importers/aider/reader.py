@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from ctxctl.importers.aider import is_log
 from ctxctl.ingest.build import Json
@@ -20,7 +21,8 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.lines import lines as lines_of
 from ctxctl.ingest.parts import Part
 from ctxctl.ingest.run import Run, most_work
-from ctxctl.providers.usage import usage_record
+from ctxctl.model.billed import dollars
+from ctxctl.providers.usage import stated_total, usage_record
 from ctxctl.trace.source import Source
 
 _MARK: Final = re.compile(r"(TO LLM|LLM RESPONSE) (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\s*\Z")
@@ -115,6 +117,13 @@ _NAME: Final = "aider"
 _HEAD: Final = 1 << 16
 _STARTED: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 _TOKENS: Final = re.compile(r"Tokens: (.+ received)")
+_COUNT: Final = re.compile(
+    r"(\d{1,3}(?:,\d{3}){0,4}(?:\.\d{1,3})?|\d{1,12})([kM]?) (sent|cache write|cache hit|received)\b"
+)
+_COUNTED: Final = {
+    "sent": "input_tokens", "cache write": "cache_write", "cache hit": "cached", "received": "output_tokens",
+}  # fmt: skip
+_COST: Final = re.compile(r"(?:Tokens: .{1,200} )?Cost: \$([\d,.]{1,20}) message, \$([\d,.]{0,20}\d) session")
 _EXACT: Final = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+) sent, (\d{1,3}(?:,\d{3})*|\d+) received\Z")
 _MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
 _ADDED: Final = re.compile(r"Added (.{1,300}?) to the chat\b")
@@ -196,6 +205,15 @@ class History:
         """Line numbers at which the answer, and the prompt, began."""
         self._is_unanswered = False
         """Whether what was typed has not been answered."""
+        self._forget_spent()
+        self._session_usd: str | None = None
+        """US dollars that the session so far cost, as printed."""
+
+    def _forget_spent(self) -> None:
+        """Begin to add up what a turn's messages sent, received and cost, as printed."""
+        self._spent: dict[str, int] = {}
+        self._is_rounded = False
+        self._usd = Decimal(0)
 
     def _line(self, text: str) -> None:
         if (started := _STARTED.match(text)) is not None:
@@ -229,8 +247,13 @@ class History:
     def _printed(self, text: str) -> None:
         self._typing_over = True
         tokens = _TOKENS.match(text)
+        cost = _COST.match(text)
         if tokens is not None:
             self._answer(tokens.group(1))
+        if cost is not None:
+            self._cost(*(amount.replace(",", "") for amount in cost.groups()))
+        if tokens is not None or cost is not None:
+            self._tell_spent()
         elif (model := _MODEL.match(text)) is not None:
             self._model = model.group(1)
         elif (added := _ADDED.match(text)) is not None:
@@ -248,6 +271,28 @@ class History:
             self._edited = True
         elif self._edited and (commit := _COMMITTED.match(text)) is not None:
             self._commit = self._commit or (commit.group(1), commit.group(2))
+
+    def _count(self, tokens: str) -> None:
+        """Add what a message sent and received to what its turn did."""
+        for number, scale, name in _COUNT.findall(tokens):
+            figure = float(number.replace(",", "")) * {"k": 1_000, "M": 1_000_000}.get(scale, 1)
+            self._spent[_COUNTED[name]] = self._spent.get(_COUNTED[name], 0) + round(figure)
+            self._is_rounded = self._is_rounded or bool(scale)
+
+    def _cost(self, message: str, session: str) -> None:
+        self._usd += Decimal(dollars(message) or 0)
+        self._session_usd = session
+
+    def _tell_spent(self) -> None:
+        """Tell what was printed of the turn and of the session so far."""
+        spent: dict[str, Any] = {**self._spent}
+        sent, cached = spent.get("input_tokens", 0), spent.get("cached", 0) + spent.get("cache_write", 0)
+        turn = stated_total(
+            "turn", usd=str(self._usd) if self._usd else None, rounded=self._is_rounded,
+            excludes_cache=cached > sent, **spent,
+        ) if self._is_rounded or self._usd else None  # fmt: skip
+        session = stated_total("session", usd=self._session_usd)
+        self._window.stated(turn, session, line=self._run.line.number)
 
     def _add(self, path: str) -> None:
         """Add a file, which every request carries from now on; its text is not recorded."""
@@ -314,6 +359,7 @@ class History:
     def _put_typed(self, text: str) -> None:
         self._settle()
         self._turns += 1
+        self._forget_spent()
         self._window.turn = f"turn-{self._turns}"
         self._window.append(Part("user_message", text, "user", line=self._asked_at))
 
@@ -328,6 +374,8 @@ class History:
             line = self._at if said else self._run.line.number
             place = self._window.request(line=line, model=self._model, derived=True)
             exact = _EXACT.match(tokens) if tokens is not None else None
+            if tokens is not None:
+                self._count(tokens)
             native = {"tokens": tokens} if tokens is not None else None
             if exact is not None:
                 sent, received = (int(number.replace(",", "")) for number in exact.groups())

@@ -36,9 +36,9 @@ ABOUT: Final = About(
         "threads": native("sub-agents, and the agents that summarise"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("not where one step stands for several calls", ("final_metrics",)),
-        "cached_tokens": native("", ("final_metrics",)),
-        "output_tokens": native("", ("final_metrics",)),
+        "input_tokens": native("of the trajectory alone where one step stands for several calls"),
+        "cached_tokens": native(),
+        "output_tokens": native(),
         "limit": absent(),
     },
     limits=(

@@ -16,7 +16,7 @@ from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, call_title, mapping, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers import dialects
-from ctxctl.providers.usage import clock, usage_record
+from ctxctl.providers.usage import clock, stated_total, usage_record
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -236,6 +236,14 @@ class Reading:
             self._step(step, f"{self._part}.{name}" if self._part else name)
             yield from self.run.drain()
         self._settle()
+        metrics = mapping(trajectory.get("final_metrics"))
+        if self.thread.thread is None:
+            total = stated_total(
+                "session", usd=metrics.get("total_cost_usd"), input_tokens=metrics.get("total_prompt_tokens"),
+                cached=metrics.get("total_cached_tokens"),
+                output_tokens=metrics.get("total_completion_tokens"),
+            )  # fmt: skip
+            self.thread.stated(total)
 
     def _step(self, step: Json, name: str) -> None:
         copied = step.get("is_copied_context") is True

@@ -41,7 +41,7 @@ ABOUT: Final = About(
     claims={
         "item_ids": native("of tool calls"),
         "sources": native("files that a message names"),
-        "system_prompt": native("if it is in the list"),
+        "system_prompt": native("in the list, or as `system` or `system_prompt` beside it"),
         "tool_definitions": native("where a conversation has `tools` beside its messages"),
         "messages": native(),
         "reasoning": native("where a message holds it"),

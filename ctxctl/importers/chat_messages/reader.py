@@ -25,8 +25,9 @@ NAME: Final = "chat-messages"
 _LISTS: Final = ("messages", "conversations", "conversation")
 _IDS: Final = ("id", "conversation_id", "session_id", "conversation_hash", "uuid")
 _TIMES: Final = ("timestamp", "ts", "time", "created_at", "createdAt")
+_PROMPTS: Final = ("system", "system_prompt")
 _READ: Final = frozenset(
-    {*_LISTS, *_IDS, *_TIMES, "system", "tools", "functions", "model", "parallel_tool_calls"}
+    {*_LISTS, *_IDS, *_TIMES, *_PROMPTS, "tools", "functions", "model", "parallel_tool_calls"}
 )
 _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 _SHOWN: Final = 6
@@ -137,8 +138,9 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
     reader = _ConversationReader(run, name)
     reader.model = string(entry.get("model"))
     unread.update(name for name in entry if name not in _READ)
-    reader.begin(_front(entry, line.number))
-    for message in next(entry[name] for name in _LISTS if isinstance(entry.get(name), list)):
+    messages = next(entry[name] for name in _LISTS if isinstance(entry.get(name), list))
+    reader.begin(_front(entry, messages, line.number))
+    for message in messages:
         if isinstance(message, dict):
             reader.take(as_message(message))
         else:
@@ -151,8 +153,11 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
     run.line = present
 
 
-def _front(entry: Json, line: int) -> list[Part]:
-    """The tools and the system prompt that a conversation has beside its messages."""
+def _front(entry: Json, messages: list[Any], line: int) -> list[Part]:
+    """The tools and the system prompt that a conversation has beside its messages.
+
+    Letta keeps the prompt there, and what it made of it as the first message, which is what was sent.
+    """
     dialect = by_name("openai-chat")
     tools = entry.get("tools", entry.get("functions"))
     if isinstance(tools, str) and tools.lstrip().startswith("["):
@@ -161,12 +166,17 @@ def _front(entry: Json, line: int) -> list[Part]:
         except orjson.JSONDecodeError:
             tools = None
     parts = dialect.tools(tools, line) if isinstance(tools, list) else []
-    system = entry.get("system")
-    if isinstance(system, str) and system:
-        parts += dialect.message({"role": "system", "content": system}, 0, line)
+    system = next((entry[name] for name in _PROMPTS if entry.get(name)), None)
+    beside: list[Part] = []
+    if isinstance(system, str):
+        beside = dialect.message({"role": "system", "content": system}, 0, line)
     elif isinstance(system, list):
-        parts += by_name("anthropic").cut({"system": system}, line)
-    return parts
+        beside = by_name("anthropic").cut({"system": system}, line)
+    first = as_message(messages[0]) if messages and isinstance(messages[0], dict) else {}
+    if first.get("role") in ("system", "developer"):
+        sent = "".join(part.text or "" for part in dialect.message(first, 0, line))
+        beside = [part for part in beside if (part.text or "").strip() not in sent]
+    return parts + beside
 
 
 def _name(entry: Json, number: int, named: Counter[str]) -> str:

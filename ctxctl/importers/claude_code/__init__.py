@@ -69,7 +69,7 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
 }
 _FROM_HOOKS = ("attachment.stdout.systemMessage", "attachment.content.systemMessage")
 """What a hook printed for the person: a message of the program's, no system prompt."""
-_FOREIGN_KEYS = ("event_type", "parent_tool_use_id", "payload", "kind")
+_FOREIGN_KEYS = ("event_type", "parent_tool_use_id", "payload", "kind", "systemPayload", "toolCallResult")
 ABOUT: Final = About(
     reads=(
         "A session's transcript of versions 1.0 to 2.1, with the files of its sub-agents; one line is one"
@@ -167,9 +167,10 @@ def _by_keys(value: dict[str, Any]) -> int:
     if not isinstance(kind, str) or any(key in value for key in _FOREIGN_KEYS):
         return 0
     if kind in _MESSAGES:
-        if "uuid" in value and any(key in value for key in _MESSAGE_KEYS):
-            return _SURE
-        return 0
+        message = value.get("message")
+        if isinstance(message, dict) and "parts" in message:
+            return 0  # Gemini's, as Qwen Code has it
+        return _SURE if "uuid" in value and any(key in value for key in _MESSAGE_KEYS) else 0
     wanted = _OTHERS.get(kind)
     return _LIKELY if wanted is not None and all(key in value for key in wanted) else 0
 

@@ -52,7 +52,8 @@ class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
     __slots__ = (
-        "cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "told", "unit",
+        "cause", "has_ended", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "told",
+        "unit",
     )  # fmt: skip
 
     def __init__(self, unit: ChainUnit, place: Place, line: int, time: str) -> None:
@@ -65,6 +66,9 @@ class Call:
         """The usage of the last line."""
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
+        self.has_ended = False
+        """A line of it has a `stop_reason`.  Without one, the log (Claude Code 1.0 to 2.1) holds the usage of
+        the beginning of the answer's stream."""
         self.tier: str | None = None
         self.terms: Json = {}
         """How it was served and what is billed apart, as the last line that tells says."""
@@ -77,6 +81,7 @@ class Call:
         if isinstance(model, str):
             self.model = model
         self.cause = miss_cause(message) or self.cause
+        self.has_ended |= message.get("stop_reason") is not None
         usage = message.get("usage")
         if not isinstance(usage, dict) or usage == self.told:
             return  # each line of a message repeats its usage, and the last ones know more of it
@@ -116,6 +121,8 @@ class Call:
         ):
             if value is not None:
                 made[name] = value
+        if self.output is not None and not self.has_ended:
+            made["output_is_partial"] = True
         made |= self.terms
         if self.tier is not None:
             made["metadata"] = {"native": {"service_tier": self.tier}}

@@ -40,8 +40,8 @@ HELD: Final = HeldAgainst(
 ABOUT: Final = About(
     reads=(
         "The messages that a run of Claude Code prints as JSON lines (or, with --output-format json"
-        " --verbose, as one array), with or without partial messages; also logs that moved a line's"
-        " fields under `message`."
+        " --verbose, as one array; without --verbose, its result alone), with or without partial messages;"
+        " also logs that moved a line's fields under `message`."
     ),
     places=("claude -p --output-format stream-json --verbose … > run.jsonl",),
     turns=(
@@ -63,7 +63,7 @@ ABOUT: Final = About(
         "threads": native("sub-agents by the call that began them"),
         "model": native(),
         "times": native("of messages, in newer versions"),
-        "input_tokens": native("of each message; a run's totals are not added to them"),
+        "input_tokens": native("of each message; a run's totals stand beside them"),
         "cached_tokens": native(),
         "output_tokens": native(
             "where the answer's end is told: a line with a stop reason, partial messages, or the result"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ctxctl.importers.claude_code import blocks
@@ -12,10 +12,11 @@ from ctxctl.importers.claude_stream.thread import OpenCompaction, StreamThread, 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.document import document
 from ctxctl.ingest.lines import Report
-from ctxctl.ingest.parts import count, shallow, string
+from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import text_of_head
 from ctxctl.model import vocab
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-stream-json"
@@ -26,6 +27,15 @@ _HEAD: Final = 64 * 1024
 _TAIL: Final = 256 * 1024
 _TOLD: Final = ("model", "claude_code_version", "cwd", "tools", "mcp_servers", "permissionMode")
 _TASKS: Final = ("Task", "Agent")
+_USAGE: Final = (
+    ("input_tokens", "input_tokens"), ("cached", "cache_read_input_tokens"),
+    ("cache_write", "cache_creation_input_tokens"), ("output_tokens", "output_tokens"),
+)  # fmt: skip
+_MODEL_USAGE: Final = (
+    ("input_tokens", "inputTokens"), ("cached", "cacheReadInputTokens"),
+    ("cache_write", "cacheCreationInputTokens"), ("output_tokens", "outputTokens"),
+)  # fmt: skip
+"""What a total's counts are called in a result's `usage`, and in its `modelUsage`."""
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
@@ -78,6 +88,8 @@ class Stream:
         self._turn: str | None = None
         self._error: str | None = None
         self._asked = False
+        self._ended: set[str | None] = set()
+        """The sessions of which a run's end was told."""
 
     def look_ahead(self, source: Source) -> None:
         """Take over the sizes of the models' windows, which the stream tells only when a run is over."""
@@ -210,21 +222,48 @@ class Stream:
             self._thread_of(value).retract(uuids)
 
     def _result(self, value: Json) -> None:
-        """Take the end of a run.  Its totals are of calls that were billed above, so they are not added."""
-        totals = value.get("usage")
+        """Take the end of a run, with its totals."""
+        usage, models = value.get("usage"), value.get("modelUsage")
+        usage = usage if isinstance(usage, dict) else {}
+        models = models if isinstance(models, dict) else {}
         for (_, call), lane in self._lanes.items():
-            if call is None:
-                lane.close(totals if isinstance(totals, dict) else None, value.get("total_cost_usd"))
-            else:
-                lane.close()
-        models = value.get("modelUsage")
-        for name, usage in models.items() if isinstance(models, dict) else ():
-            size = count(usage.get("contextWindow")) if isinstance(usage, dict) else None
+            lane.close(usage or None if call is None else None)
+        for name, held in models.items():
+            size = count(held.get("contextWindow")) if isinstance(held, dict) else None
             if size:
                 self.windows[name] = size
+        self._totals(value, usage, models)
         if value.get("is_error") is True:
             self._error = self._error or string(value.get("result")) or string(value.get("subtype"))
         self._turn, self._turn_is_new = None, False
+
+    def _totals(self, value: Json, usage: Json, models: Json) -> None:
+        """Tell what the run's end states: of its turn `usage`, of all that the process did the cost and
+        `modelUsage`; at the first end both are of the turn."""
+        session, usd = self._run.session, value.get("total_cost_usd")
+        by_model = {
+            name: _total("session", held, _MODEL_USAGE, usd=held.get("costUSD"), model=name)
+            for name, held in models.items()
+            if isinstance(held, dict)
+        }
+        turn = _total("turn", usage, _USAGE)
+        if session in self._ended:
+            totals = [turn, stated_total("session", usd=usd, by_model=by_model.values())]
+        elif any(by_model.values()):
+            totals = [stated_total("turn", usd=usd, by_model=by_model.values())]
+        else:
+            totals = [_total("turn", usage, _USAGE, usd=usd)]
+        if not any(totals):
+            return
+        self._ended.add(session)
+        if self._turn is None or self._turn_is_new:  # the answers were not logged
+            counts = _counts(turn)
+            alike = [name for name, one in by_model.items() if len(by_model) == 1 or _counts(one) == counts]
+            conversation = self._answering(value).conversation
+            conversation.request(line=self._run.line.number, model=next(iter(alike), None), derived=True)
+            if text := string(value.get("result")):
+                conversation.append(Part("assistant_message", text, "assistant", line=self._run.line.number))
+        self._thread_of({}).conversation.stated(*totals, line=self._run.line.number)
 
     def _thread_of(self, value: Json) -> StreamThread:
         """The main thread, or the thread of the sub-agent that a call began."""
@@ -250,6 +289,15 @@ def _unwrapped(value: Json) -> Json:
     if not isinstance(inner, dict) or "subtype" in value or value.get("type") in ("assistant", "user"):
         return value
     return {**inner, **{name: field for name, field in value.items() if name != "message"}}
+
+
+def _total(scope: str, held: Json, keys: Iterable[tuple[str, str]], **more: Any) -> Json | None:
+    counts: dict[str, Any] = {name: held.get(key) for name, key in keys}
+    return stated_total(scope, excludes_cache=True, **counts, **more)
+
+
+def _counts(total: Json | None) -> list[Any]:
+    return [(total or {}).get(name) for name in ("input_tokens", "cached_tokens", "output_tokens")]
 
 
 def _has_results(content: Any) -> bool:

@@ -15,7 +15,6 @@ from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, count, parsed, string
 from ctxctl.model import vocab
-from ctxctl.model.billed import dollars
 from ctxctl.providers.usage import hour_writes, miss_cause, usage_record
 
 _WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
@@ -117,20 +116,17 @@ class StreamThread:
                 self._fill(self.pieces)
             self.pieces.take(event)
 
-    def close(self, totals: Json | None = None, stated: Any = None) -> None:
+    def close(self, totals: Json | None = None) -> None:
         """End the answer: tell its bill, and what only the stream of it held.
 
-        `totals`: the run's usage; `stated`: what the runtime says that the run cost, in US dollars.
+        `totals`: the run's usage.
         """
         self.flush()
         answer, self.answer = self.answer, None
         if answer is not None and answer.place is not None:
             if totals is not None:
                 answer.bill.settle(totals)
-            record, said = answer.bill.record(), dollars(stated)
-            if record is not None and said is not None:
-                record["stated_total_usd"] = said
-            self.conversation.usage(record, line=answer.line, place=answer.place)
+            self.conversation.usage(answer.bill.record(), line=answer.line, place=answer.place)
 
     def compact(self, summary: list[Part]) -> None:
         """Do the announced compaction; `summary` is empty where none was told."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ctxctl.importers.codex import records
 from ctxctl.importers.codex.records import unwrapped
-from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
+from ctxctl.ingest.about import About, HeldAgainst, absent, derived, in_totals, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import first_lines, text_of_head
 
@@ -47,7 +47,7 @@ _ROLLOUT: Final = About(
         "reminders": native("AGENTS.md, environment, skills, notices"),
         "compaction": native(),
         "summary": native("where Codex made it itself; one made by the provider is encrypted"),
-        "order": native(),
+        "order": derived("the history as Codex builds it from the response items"),
         "requests": derived("from the order of items, and bills"),
         "turns": native("derived before 0.9x"),
         "threads": native("a sub-agent is a rollout of its own and names its parent"),
@@ -97,9 +97,9 @@ _EXEC_LOG: Final = About(
         "reminders": derived("plans and notices"),
         "system_prompt": absent(),
         "tool_definitions": absent(),
-        "input_tokens": absent("only the thread's running total at the end of each turn", ("usage",)),
-        "cached_tokens": absent("only the thread's running total at the end of each turn", ("usage",)),
-        "output_tokens": absent("only the thread's running total at the end of each turn", ("usage",)),
+        "input_tokens": in_totals("the thread's running total at the end of each turn"),
+        "cached_tokens": in_totals("so too"),
+        "output_tokens": in_totals("so too"),
     },
     limits=(
         "The log holds no context: neither the prompt nor the system prompt, tools or files read.",

@@ -16,11 +16,12 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.ingest.run import Run
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 NAME: Final = "codex-exec"
 _TOTALS: Final = "codex.turn.completed"
-"""The event type that keeps the running total of a turn's end; the engine ignores it."""
+"""The event type that keeps the running total of a turn's end as it was logged."""
 _ACTIONS: Final = frozenset(
     {"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"}
 )
@@ -64,13 +65,26 @@ class ExecLog(Run):
             self._thread.turn = f"turn-{self._turns}"
             self._asked = self._answering = False
         elif kind in ("turn.completed", "turn.failed"):
+            usage = record.get("usage")
+            if isinstance(usage, dict):
+                self._total(usage)
             self._asked = self._answering = False
-            if isinstance(record.get("usage"), dict):
-                self.emit(_TOTALS, {"usage": record["usage"]})
         elif kind in ("item.started", "item.completed"):
             item = record.get("item")
             if isinstance(item, dict):
                 self._item(item, done=kind == "item.completed")
+
+    def _total(self, usage: Json) -> None:
+        """Take the running total of all requests of the thread, as of the end of a turn."""
+        self.emit(_TOTALS, {"usage": usage})
+        if not self._asked:  # nothing that was answered was logged
+            self._thread.request(line=self.line.number, derived=True)
+        total = stated_total(
+            "session", input_tokens=usage.get("input_tokens"), cached=usage.get("cached_input_tokens"),
+            cache_write=usage.get("cache_write_input_tokens"), output_tokens=usage.get("output_tokens"),
+            reasoning=usage.get("reasoning_output_tokens"),
+        )  # fmt: skip
+        self._thread.stated(total, line=self.line.number)
 
     def _item(self, item: Json, *, done: bool) -> None:
         kind = string(item.get("type")) or string(item.get("item_type"))

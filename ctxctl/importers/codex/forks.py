@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import CtxctlError
-from ctxctl.ingest.build import Json
+from ctxctl.ingest.build import Json, moment
 from ctxctl.ingest.lines import Line, Report, ignore_problem, lines, values
 from ctxctl.ingest.parents import Kinship, Lineage
 from ctxctl.ingest.parts import count, string
@@ -100,10 +100,8 @@ def uuid_time(name: str | None) -> int | None:
 
 
 def _seconds(value: Any) -> float | None:
-    if not isinstance(value, str):
-        return None
     try:
-        return datetime.fromisoformat(value).timestamp()
+        return datetime.fromisoformat(moment(value) or "").timestamp()
     except (ValueError, OverflowError, OSError):
         return None
 

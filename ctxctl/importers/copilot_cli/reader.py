@@ -22,12 +22,13 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, count, shallow, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-cli"
 _MAX_ID: Final = 80
 _TOTALS: Final = "copilot.session.shutdown"
-"""The event type that keeps a session's own totals; the engine ignores it."""
+"""The event type that keeps a session's own totals as they were logged."""
 _TOTAL_FIELDS: Final = (
     "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
     "toolDefinitionsTokens", "currentModel",
@@ -324,6 +325,10 @@ class Session(Run):
                     bill["metadata"] = {"ctxctl": {"derived": True}}
                     asked[0].billed(bill)
 
+        if asked:
+            lane = self._lanes[None] if self._lanes.get(None) in asked else asked[0]
+            lane.conversation.stated(_total(data), line=self.line.number)
+
     # -- messages -------------------------------------------------------------------------------------------
 
     def _user(self, data: Json, record: Json) -> None:
@@ -421,6 +426,36 @@ class Session(Run):
                 first.kind, error, first.role, key=first.item, title=first.title, native=first.native,
                 line=first.line,
             )  # fmt: skip
+
+
+def _total(data: Json) -> Json | None:
+    """What the end of a run says of the whole session, the runs before it included."""
+    metrics, details = data.get("modelMetrics"), data.get("tokenDetails")
+    by_model = []
+    for model, told in metrics.items() if isinstance(metrics, dict) else ():
+        told = told if isinstance(told, dict) else {}
+        usage, requests = told.get("usage"), told.get("requests")
+        usage = usage if isinstance(usage, dict) else {}
+        by_model.append(
+            stated_total(
+                "session",
+                input_tokens=usage.get("inputTokens"),
+                cached=usage.get("cacheReadTokens"),
+                cache_write=usage.get("cacheWriteTokens"),
+                output_tokens=usage.get("outputTokens"),
+                reasoning=usage.get("reasoningTokens"),
+                model=model,
+                requests=requests.get("count") if isinstance(requests, dict) else requests,
+            )
+        )
+    kinds = details.items() if isinstance(details, dict) else ()
+    counts = {kind: one.get("tokenCount") for kind, one in kinds if isinstance(one, dict)}
+    return stated_total(
+        "session", by_model=by_model, premium_requests=data.get("totalPremiumRequests"),
+        input_tokens=None if any("input_tokens" in (one or {}) for one in by_model) else counts.get("input"),
+        cached=counts.get("cache_read"), cache_write=counts.get("cache_write"),
+        output_tokens=counts.get("output"),
+    )  # fmt: skip
 
 
 def _calls(data: Json) -> list[str]:

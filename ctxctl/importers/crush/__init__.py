@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.ingest.about import About, HeldAgainst, absent, derived, native
+from ctxctl.ingest.about import About, HeldAgainst, absent, derived, in_totals, native
 from ctxctl.ingest.declaration import Format
 
 NAME: Final = "crush"
@@ -37,9 +37,9 @@ ABOUT: Final = About(
         "times": native(),
         "system_prompt": absent(),
         "tool_definitions": absent(),
-        "input_tokens": absent("of a session's last request only, which is not read", _TOTALS),
-        "cached_tokens": absent("", _TOTALS),
-        "output_tokens": absent("likewise", _TOTALS),
+        "input_tokens": in_totals("of a session's last request only, in counts of the client's own"),
+        "cached_tokens": absent("a part of these counts, by rules that differ between versions", _TOTALS),
+        "output_tokens": in_totals("likewise"),
         "limit": absent(),
     },
     limits=(

@@ -18,6 +18,7 @@ from ctxctl.ingest.parents import Kinship, Lineage, circle
 from ctxctl.ingest.parts import Part, call_title, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.model import vocab
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 _GOES_ON: Final = "The previous session was interrupted because it got too long"
@@ -79,6 +80,9 @@ def _session(run: Run, database: sqlite3.Connection, row: Json, root: str) -> It
         else:
             run.problem("not-a-record", "a message whose parts are not JSON; skipped")
         yield from run.drain()
+    if session is not None:
+        session.totals(row, whole=native == root)
+        yield from run.drain()
 
 
 def _origin(row: Json, root: str) -> Json:
@@ -121,6 +125,17 @@ class Session:
             self._asked(native, parts)
         else:
             self._run.problem("unknown-record", f"a message of the role {str(role)[:40]}; skipped")
+
+    def totals(self, row: Json, *, whole: bool) -> None:
+        """Take what the table of sessions says: the cost of all, and the counts of the last request.
+
+        `whole`: whether it is no sub-agent's, whose cost stands in that of the session which called it.
+        """
+        sent, wrote = row.get("prompt_tokens"), row.get("completion_tokens")
+        self._window.stated(
+            stated_total("session", usd=row.get("cost")) if whole else None,
+            stated_total("request", input_tokens=sent, output_tokens=wrote),
+        )
 
     def _asked(self, native: str, parts: list[Json]) -> None:
         text = _text(parts)

@@ -80,7 +80,8 @@ def detect(head: bytes) -> int:
 def detect_folder(folder: Folder) -> int:
     """How sure a directory holds transcripts: of one agent, or of several."""
     lines = [name for name in folder.files if name.endswith(".jsonl")]
-    looked = [detect(folder.head(name, 1 << 16)) for name in lines[:3]]
+    heads = [folder.head(name, 1 << 16) for name in lines[:3]]
+    looked = [0 if is_hooks(head) else detect(head) for head in heads]
     return min(looked) if looked and len(lines) == len(folder.files) else 0
 
 

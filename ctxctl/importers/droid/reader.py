@@ -19,7 +19,7 @@ from ctxctl.ingest.parts import Part, count, string
 from ctxctl.ingest.run import Run
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
-from ctxctl.providers.usage import usage_record
+from ctxctl.providers.usage import total_of, usage_record
 from ctxctl.trace.source import Source, open_source
 
 _DIALECT = Anthropic()
@@ -122,9 +122,11 @@ class Droid:
         window, told = self._window, self._settings
         if window is None or not window.steps or told.usage is None or self._billed:
             return
+        whole = bill(told.usage, self._model)
         if window.steps == 1 and not self._compacted:
-            window.usage(bill(told.usage, self._model))
+            window.usage(whole)
             return
+        window.stated(total_of("session", whole))
         message = (
             "the bill in the settings beside the session is the sum of its requests: given to none of them"
         )

@@ -56,11 +56,9 @@ ABOUT: Final = About(
         "threads": native("a sub-agent's chat is a file of its own"),
         "model": native(),
         "times": native(),
-        "input_tokens": native(
-            "not in checkpoints; printed events give totals only, which are not read", ("stats",)
-        ),
-        "cached_tokens": native("", ("stats",)),
-        "output_tokens": native("", ("stats",)),
+        "input_tokens": native("not in checkpoints; printed events give a run's totals"),
+        "cached_tokens": native("likewise"),
+        "output_tokens": native("likewise"),
         "system_prompt": absent(),
         "tool_definitions": absent(),
         "compaction": derived("where the chat's file rewrites its history (0.4x); else a cut not recorded"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.ingest.about import About, absent, derived, native
+from ctxctl.ingest.about import About, absent, derived, in_totals, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import first_lines, layout_of_head
 
@@ -12,11 +12,6 @@ NAME: Final = "goose"
 _LINES: Final = 20
 SQLITE: Final = b"SQLite format 3\0"
 _BLOCKS: Final = ("toolRequest", "toolResponse", "toolConfirmationRequest", "redactedThinking")
-
-_TOTALS: Final = tuple(
-    f"{lead}{kind}_tokens" for lead in ("", "accumulated_") for kind in ("input", "output")
-) + tuple(f"sessions.{lead}{kind}_tokens" for lead in ("", "accumulated_") for kind in ("input", "output"))
-"""A session's last and summed counts, in files and in the table of sessions."""
 
 ABOUT: Final = About(
     reads="Session files (a head and messages, JSON lines), exported sessions, `sessions.db`.",
@@ -41,9 +36,9 @@ ABOUT: Final = About(
         "model": native("sessions.db and exports, as configured last"),
         "times": native(),
         "system_prompt": absent(),
-        "input_tokens": absent("totals only, which are not read", _TOTALS),
-        "cached_tokens": absent("", _TOTALS),
-        "output_tokens": absent("totals only", _TOTALS),
+        "input_tokens": in_totals("of the session, and of its last request"),
+        "cached_tokens": absent(),
+        "output_tokens": in_totals("likewise"),
         "limit": absent(),
     },
     limits=("goose adds notes of its own to a request (time, to-do list) that it does not store.",),

@@ -15,6 +15,7 @@ from ctxctl.ingest.lines import WHOLE_FILE, Report
 from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.ingest.skim import layout_of_head
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 _FOR_PEOPLE: Final = ("actionRequired", "systemNotification", "toolConfirmationRequest")
@@ -50,6 +51,18 @@ class Session:
         for part in tools:
             part.line = self._run.line.number
         self._window.append(*tools)
+
+    def totals(self, head: Json) -> None:
+        """Take what the session's description counts: all requests, and the last one."""
+        sent, wrote = head.get("input_tokens"), head.get("output_tokens")
+        self._window.stated(
+            stated_total(
+                "session", usd=head.get("accumulated_cost"),
+                input_tokens=head.get("accumulated_input_tokens"),
+                output_tokens=head.get("accumulated_output_tokens"),
+            ),
+            stated_total("request", input_tokens=sent, output_tokens=wrote), line=self._run.line.number,
+        )  # fmt: skip
 
     def message(self, message: Json, position: int) -> None:
         """Take one message."""
@@ -163,7 +176,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     """The events of a session file: a head and messages, a line each."""
     run = Run(name, report)
     session: Session | None = None
-    position = 0
+    position, described = 0, {}
     for record in run.records(source):
         if session is None:
             run.session = string(record.get("id")) if "role" not in record else None
@@ -172,10 +185,13 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
             position += 1
             session.message(record, position)
         elif position == 0:
+            described = record
             session.head(record)
         else:
             run.problem("unknown-record", "a line that is no message; skipped")
         yield from run.drain()
+    if session is not None:
+        session.totals(described)
     yield from run.finish()
 
 
@@ -198,6 +214,7 @@ def exported_events(name: str, source: Source, report: Report) -> Iterator[Json]
         else:
             run.problem("not-a-record", "a message that is not a JSON object; skipped")
         yield from run.drain()
+    session.totals(head)
     yield from run.finish()
 
 
@@ -226,7 +243,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         else:
             known[native].message(message, position)
         if record.get("id") in ends:
-            del known[native]
+            known.pop(native).totals(heads.get(native, {}))
             yield from run.end_session()
         yield from run.drain()
 

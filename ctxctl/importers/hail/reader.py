@@ -11,7 +11,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, count, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import usage_record
+from ctxctl.providers.usage import stated_total, usage_record
 from ctxctl.trace.source import Source
 
 _ANSWERS: Final = ("AgentMessage", "Thinking")
@@ -45,6 +45,12 @@ class Hail:
             elif kind == "event":
                 self._run.make.at(record.get("timestamp"))
                 self._event(record)
+            elif kind == "stats":
+                total = stated_total(
+                    "session", input_tokens=record.get("total_input_tokens"),
+                    output_tokens=record.get("total_output_tokens"), model=self._model,
+                )  # fmt: skip
+                self._window.stated(total, line=self._run.line.number)
             yield from self._run.drain()
         yield from self._run.finish()
 

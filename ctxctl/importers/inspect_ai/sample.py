@@ -16,7 +16,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parents import Kinship, Lineage, circle, second
 from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.model.known_text import KnownText
-from ctxctl.providers.usage import usage_record
+from ctxctl.providers.usage import stated_total, total_of, usage_record
 
 if TYPE_CHECKING:
     from ctxctl.ingest.run import Run
@@ -60,6 +60,13 @@ class Sample:
                 self._compacted[thread_of_spans(path, string(event.get("role"))).name] = event
         if not asked:
             yield from self._from_messages()
+        self._totals()
+
+    def _totals(self) -> None:
+        """Take what the sample says of all of its requests."""
+        used = mapping(self._sample.get("model_usage"))
+        by_model = [total_of("session", bill(usage, name), model=name) for name, usage in used.items()]
+        self._run.thread().stated(stated_total("session", by_model=by_model))
 
     # -- model events -------------------------------------------------------------------------------------
 

@@ -23,6 +23,10 @@ _RENDERED: Final = "_rendered"
 _KINDS: Final = {"GENERATION": "llm", "AGENT": "agent"}
 _EVENT: Final = "event"
 """The kind of a generation that tells of an event of another generation's call (`beeai`)."""
+_MODELS: Final = (
+    "model", "providedModelName", "provided_model_name", "modelName", "internalModelId", "internal_model_id",
+)  # fmt: skip
+"""Traces and observations of the API, lists of its second version, exports of the tables."""
 _TIMES: Final = ("startTime", "start_time", "timestamp", "createdAt")
 
 
@@ -133,7 +137,7 @@ class Log:
         asked, usage, model = NOTHING, None, None
         answer: list[Json] = []
         if kind == "llm":
-            model = string(value.get("model")) or string(value.get("internalModelId"))
+            model = next((s for name in _MODELS if (s := string(value.get(name))) is not None), None)
             usage = bill(value, model)
             asked, answer = spoken_content(value, around)
         session = string(value.get("sessionId")) or self._sessions.get(span.trace or "")

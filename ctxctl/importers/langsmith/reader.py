@@ -22,7 +22,13 @@ NAME: Final = "langsmith"
 _MAX_HELD: Final = 16 << 20
 _KEPT: Final = ("id", "name", "run_type", "trace_id", "parent_run_id", "dotted_order", "start_time", "error",
                 "extra", "inputs", "outputs", "prompt_tokens", "completion_tokens", "prompt_token_details",
-                "completion_token_details", "session_id")  # fmt: skip
+                "completion_token_details", "total_tokens", "session_id")  # fmt: skip
+_EXPORTED: Final = {
+    "prompt_tokens": "input_tokens", "completion_tokens": "output_tokens",
+    "prompt_token_details": "input_token_details", "completion_token_details": "output_token_details",
+    "total_tokens": "total_tokens",
+}  # fmt: skip
+"""What an exported run bills, with LangChain's names of it."""
 _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
 
 
@@ -203,5 +209,5 @@ def bill(value: Json, outputs: Json, model: str | None) -> Json | None:
             found = billing.of_tokens(output.get(name), model)
     if found is None:
         found = billing.of_tokens(outputs.get("usage"), model)
-    sums = {"prompt_tokens": value.get("prompt_tokens"), "completion_tokens": value.get("completion_tokens")}
-    return found or (billing.of_tokens(sums, model) if sums["prompt_tokens"] else None)
+    exported = {name: value.get(key) for key, name in _EXPORTED.items()}
+    return found or (billing.of_metadata(exported, model) if exported["input_tokens"] else None)

@@ -14,7 +14,7 @@ from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
 from ctxctl.ingest.parts import Part, first_line, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import chat_usage, clock
+from ctxctl.providers.usage import chat_usage, clock, stated_total
 from ctxctl.trace.source import Source
 
 _OPENING: Final = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n")
@@ -61,6 +61,11 @@ class Trajectory(Run):
             )
             thread.append(*_placed(parts, at))
             command = _command(message, extra) if answer else command
+        stats = mapping(mapping(info).get("model_stats"))
+        total = stated_total(
+            "session", usd=stats.get("instance_cost"), requests=stats.get("api_calls"), model=model
+        )
+        thread.stated(total)
         yield from self.finish()
 
     def _ask(self, thread: Conversation, message: Json, extra: Json, model: str | None) -> None:

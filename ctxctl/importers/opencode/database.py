@@ -86,6 +86,7 @@ def _session(
     bounds: Bounds,
 ) -> Iterator[Json]:
     native = str(row["id"])
+    yield from run.drain()
     session: Session | None = None
     undone = removed_messages(database, native)
     for info, parts in with_removed(_messages(run, database, native), undone):
@@ -99,9 +100,11 @@ def _session(
         for gone in undone.before(str(info["id"])):
             session.remove(gone)
         session.message(info, parts)
-        yield from run.drain()
+        yield from session.hand_on()
         if bounds.over:
             return
+    if session is not None:
+        yield from session.hand_on(at_end=True)
 
 
 def _messages(run: Run, database: sqlite3.Connection, native: str) -> Iterator[Whole]:

@@ -50,6 +50,7 @@ def export_events(name: str, source: Source, report: Report) -> Iterator[Json]:
         title=info.get("title"),
         parent_session=string(info.get("parentID")),
     )
+    yield from run.drain()
     began = count(time_of(info, "created"))
     bounds = Bounds(run, source)
     session = Session(run, run.thread(), bounds, version=info.get("version"), began=began)
@@ -68,9 +69,10 @@ def export_events(name: str, source: Source, report: Report) -> Iterator[Json]:
             else []
         )
         session.message(head, found)
-        yield from run.drain()
+        yield from session.hand_on()
         if bounds.exceeded():
             break
+    yield from session.hand_on(at_end=True)
     ids.tell(run)
     yield from run.finish()
 

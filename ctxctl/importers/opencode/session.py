@@ -7,6 +7,7 @@ by a request that holds the history as one text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ import orjson
 from ctxctl.importers.opencode import parts as cut
 from ctxctl.importers.opencode.history import History, Message
 from ctxctl.importers.opencode.parts import CLEARED, NativePart
+from ctxctl.ingest.about import IN_USAGE
 from ctxctl.ingest.build import Json, canonical
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, count, moment, string
@@ -96,6 +98,8 @@ class Session:
         """The messages that were removed since the last one came."""
         self._version = _numbers(version)
         self._began = began
+        self.unused = began is not None
+        """Whether all so far was copied when it branched off: nothing was asked in it."""
         self._runs_tool = False
         """Whether the user's last message runs a tool without a model."""
         self._asked: Json | None = None
@@ -121,6 +125,7 @@ class Session:
         """Take one message with its parts."""
         if self._gone:
             self._take_out()
+        self.unused = self.unused and self._is_copied(info)
         self._run.make.at(moment(time_of(info, "created")))
         for part, _ in parts:
             self._run.met(part.get("type"))
@@ -128,6 +133,17 @@ class Session:
             self._user(info, parts)
         elif info.get("role") == "assistant":
             self._assistant(info, parts)
+
+    def hand_on(self, *, at_end: bool = False) -> Iterator[Json]:
+        """Yield what was made; nothing of a session as long as it is unused."""
+        if not self.unused:
+            yield from self._run.drain()
+        elif at_end:
+            self._run.out.clear()
+            self._run.threads = {
+                key: one for key, one in self._run.threads.items() if one is not self._window
+            }
+            self._run.understood.explained.update(("model", *IN_USAGE))
 
     def remove(self, native: str) -> None:
         """Take out a message before the next one: the person went back to before it."""

@@ -55,9 +55,7 @@ ABOUT: Final = About(
         "input_tokens": native(
             "of the response; else the difference of accumulated counts, which is derived"
         ),
-        "cached_tokens": native(
-            "", ("history.llm_metrics.accumulated_token_usage", "metrics.accumulated_token_usage")
-        ),
+        "cached_tokens": native(),
         "output_tokens": native(),
         "limit": absent(),
     },

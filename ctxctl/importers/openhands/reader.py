@@ -46,6 +46,9 @@ class Capture(Run):
                         stream.read_state(state)
             stream.read(record)
             yield from self.drain()
+        if stream is not None:
+            self.session = None
+            stream.totals()
         yield from self.finish()
 
     def folder_events(self, folder: Folder) -> Iterator[Json]:
@@ -60,6 +63,7 @@ class Capture(Run):
             for name in names:
                 yield from self._file(folder, name, stream)
             self.make.file = None
+            stream.totals()
             yield from self.end_session()
 
     def _file(self, folder: Folder, name: str, stream: Stream) -> Iterator[Json]:
@@ -121,6 +125,7 @@ class Capture(Run):
                 if isinstance(one, dict):
                     stream.read(one)
             yield from self.drain()
+        stream.totals(record.get("metrics"))
         yield from self.end_session()
 
 

@@ -15,7 +15,7 @@ from ctxctl.ingest.chat import Chat, blob, texts, thoughts, tools
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.parts import Part, call_title, mapping, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import chat_usage
+from ctxctl.providers.usage import chat_usage, stated_total, total_of
 
 _NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 """A number as it is written, which is the id of an event of versions 0.x."""
@@ -55,6 +55,8 @@ class Stream:
         self.response: str | None = None
         """The id of the open response."""
         self._counts: dict[str, int] = {}
+        self._metrics: list[Json] = []
+        """What the runtime counted so far, for each use of a model."""
         self._events: dict[str, str] = {}
         """By item, the event that it came with."""
         self._responses: set[str] = set()
@@ -142,6 +144,7 @@ class Stream:
             known: The response told its own usage.
         """
         total = metrics.get("accumulated_token_usage") if isinstance(metrics, dict) else None
+        self._metrics = [metrics] if isinstance(metrics, dict) else self._metrics
         if not isinstance(total, dict):
             return
         now = {name: total[name] for name in _COUNTS if isinstance(total.get(name), int)}
@@ -157,14 +160,29 @@ class Stream:
         """Read the SDK's state, which holds the usage of each response by its id."""
         state = state if isinstance(state, dict) else {}
         stats = state.get("stats", state)
-        uses = stats.get("usage_to_metrics") if isinstance(stats, dict) else None
-        for metrics in uses.values() if isinstance(uses, dict) else ():
-            found = metrics.get("token_usages") if isinstance(metrics, dict) else None
+        uses = mapping(mapping(stats).get("usage_to_metrics"))
+        self._metrics = [metrics for metrics in uses.values() if isinstance(metrics, dict)] or self._metrics
+        for metrics in self._metrics if uses else ():
+            found = metrics.get("token_usages")
             for usage in found if isinstance(found, list) else ():
                 response = string(usage.get("response_id")) if isinstance(usage, dict) else None
                 # A step that another one followed takes no more bill, so states are read ahead.
                 if response is not None and response not in self._responses:
                     self._bills[response] = usage
+
+    def totals(self, metrics: Any = None) -> None:
+        """Take what the runtime counted over all of the session; `metrics`: its own, where a file ends so."""
+        by_model = []
+        for one in [metrics] if isinstance(metrics, dict) else self._metrics:
+            usage = mapping(one.get("accumulated_token_usage"))
+            named = string(usage.get("model"))
+            by_model.append(
+                total_of(
+                    "session", chat_usage(usage), usd=one.get("accumulated_cost"),
+                    model=self.model if named in (None, "default") else named,
+                )
+            )  # fmt: skip
+        self.run.thread().stated(stated_total("session", by_model=by_model))
 
     def condense(self, forgotten: Forgotten, summary: str | None, offset: Any, event_id: str) -> None:
         """Take events out of the agent's view and put a summary in their place."""

@@ -125,7 +125,7 @@ def _score(value: dict[str, Any]) -> int:
     kind = value.get("type")
     if kind in ("agent_start", "turn_start", "message_start", "message_end"):
         return -1
-    if kind == "session" and isinstance(value.get("id"), str) and isinstance(value.get("cwd"), str):
+    if kind == "session" and all(isinstance(value.get(name), str) for name in ("id", "cwd", "timestamp")):
         return 90
     if value.get("traceSchema") == "openclaw-trajectory":
         return 90

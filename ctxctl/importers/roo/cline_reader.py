@@ -151,12 +151,8 @@ def _file(block: Json) -> Part:
 
 def _bill(metrics: Json, provider: str | None, model: str | None) -> Json | None:
     """What an answer cost: `inputTokens` is the whole context, what the cache held included."""
-    cached, written = count(metrics.get("cacheReadTokens")), count(metrics.get("cacheWriteTokens"))
-    given: Any = metrics.get("inputTokens")
-    held = (cached or 0) + (written or 0)
     return usage_record(
-        input_tokens=given, output_tokens=metrics.get("outputTokens"), cached=cached, cache_write=written,
-        # The cache holds more than the total, so it cannot be a part of the total.
-        excludes_cache=held > (count(given) or 0),
+        input_tokens=metrics.get("inputTokens"), output_tokens=metrics.get("outputTokens"),
+        cached=metrics.get("cacheReadTokens"), cache_write=metrics.get("cacheWriteTokens"),
         provider=provider, model=model, native={"cost": metrics["cost"]} if "cost" in metrics else None,
     )  # fmt: skip

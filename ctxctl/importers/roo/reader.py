@@ -21,13 +21,15 @@ from ctxctl.ingest.lines import Report
 from ctxctl.ingest.parts import Part, call_title, count, parsed, string
 from ctxctl.ingest.run import Run
 from ctxctl.model.billed import dollars
-from ctxctl.providers.usage import usage_record
+from ctxctl.providers.usage import stated_total, usage_record
 from ctxctl.trace.source import Source
 
 _NAME = "roo"
 HISTORY: Final = "api_conversation_history.json"
 CHAT: Final = "ui_messages.json"
 FILES: Final = "task_metadata.json"
+ITEM: Final = "history_item.json"
+"""What the list of tasks says of one."""
 _TOLD: Final = ("prevContextTokens", "newContextTokens", "cost", "messagesRemoved")
 
 
@@ -71,6 +73,10 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
             _task(run, history, chat)
         elif chat is not None:
             _chat(run, chat)
+        if f"{prefix}{ITEM}" in folder.files and isinstance(
+            item := _read(run, folder, f"{prefix}{ITEM}"), dict
+        ):
+            _totals(run, item, requests(chat or []))
         run.make.file = None
         yield from run.drain()
     yield from run.finish()
@@ -84,7 +90,7 @@ def _read(run: Run, folder: Folder, path: str) -> Any:
     except OSError:
         value = None
     run.make.file = before
-    return value if isinstance(value, list) or path.endswith(FILES) else None
+    return value if isinstance(value, list) or path.endswith((FILES, ITEM)) else None
 
 
 def _is_chat(value: list[Any]) -> bool:
@@ -100,6 +106,17 @@ def _files(run: Run, metadata: Json) -> None:
         session=run.session,
         files_in_context=[{k: v for k, v in one.items() if v is not None} for one in files][:500],
     )
+
+
+def _totals(run: Run, item: Json, asks: Sequence[ChatRequest]) -> None:
+    """Take what the list of tasks says of all requests of one."""
+    total = stated_total(
+        "session", usd=item.get("totalCost"), input_tokens=item.get("tokensIn"),
+        cached=item.get("cacheReads"), cache_write=item.get("cacheWrites"),
+        output_tokens=item.get("tokensOut"),
+        excludes_cache=all(ask.fields.get("apiProtocol") != "openai" for ask in asks),
+    )  # fmt: skip
+    run.thread().stated(total)
 
 
 # -- the history, with the chat beside it if there is one ----------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.ingest.about import About, absent, derived, native
+from ctxctl.ingest.about import About, absent, derived, in_totals, native
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import layout_of_head
 
@@ -33,9 +33,9 @@ ABOUT: Final = About(
         "threads": native("agents of one run"),
         "model": native("where the configuration is stored along"),
         "times": absent("only how long each action took"),
-        "input_tokens": absent("only totals of the run (`model_stats`)"),
+        "input_tokens": in_totals("of the run (`model_stats`)"),
         "cached_tokens": absent(),
-        "output_tokens": absent("only totals of the run"),
+        "output_tokens": in_totals("of the run"),
         "compaction": absent("history processors elide without a record"),
         "limit": absent(),
     },

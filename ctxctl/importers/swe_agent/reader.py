@@ -9,8 +9,9 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.chat import Chat
 from ctxctl.ingest.conversation import Conversation
 from ctxctl.ingest.document import document
-from ctxctl.ingest.parts import Part, first_line, objects_of, string
+from ctxctl.ingest.parts import Part, first_line, mapping, objects_of, string
 from ctxctl.ingest.run import Run
+from ctxctl.providers.usage import stated_total
 from ctxctl.trace.source import Source
 
 _TURN: Final = "run"
@@ -48,6 +49,7 @@ class Trajectory(Run):
             sent = _sent_lists(steps, messages) if number == 0 else {}
             for _ in _requests(thread, messages, sent, _model(run)):
                 yield from self.drain()
+        self.thread().stated(_total(run.get("info")))
 
 
 def _requests(
@@ -164,6 +166,15 @@ def _history_of(steps: list[Json]) -> list[Json]:
         if isinstance(observation, str):
             made.append({"role": "user", "content": observation})
     return made
+
+
+def _total(info: Any) -> Json | None:
+    """What a run says of all of its requests."""
+    stats = mapping(mapping(info).get("model_stats"))
+    return stated_total(
+        "session", usd=stats.get("instance_cost"), input_tokens=stats.get("tokens_sent"),
+        output_tokens=stats.get("tokens_received"), requests=stats.get("api_calls"),
+    )  # fmt: skip
 
 
 def _model(run: Json) -> str | None:

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from ctxctl.importers.shared_claims import BODY_CLAIMS, BODY_LIMITS, BODY_TURNS
-from ctxctl.ingest.about import About, HeldAgainst, native
+from ctxctl.ingest.about import About, HeldAgainst
 from ctxctl.ingest.declaration import Format
 from ctxctl.ingest.skim import objects_of_head
 
@@ -16,21 +16,18 @@ _CUT: Final = re.compile(
 _SURE: Final = 95
 _FIRST_REQUEST: Final = frozenset({"timestamp", "model", "temperature", "top_p", "n"})
 _FIRST_RESPONSE: Final = frozenset({"timestamp", "model", "outputs", "input_tokens", "cost"})
-_COUNTED: Final = (
-    "in `usage`; logs of the start of November 2025 hold a count of SWE-agent's own, which is no bill"
-)
 
 
 ABOUT: Final = About(
     reads="JSON lines of request parameters and litellm responses, paired by order as they have no ids.",
     places=("llm_interactions/interactions_*.jsonl of a SWE-agent checkout",),
     turns=BODY_TURNS,
-    claims={
-        **BODY_CLAIMS,
-        "input_tokens": native(_COUNTED, beside=("input_tokens",)),
-        "output_tokens": native(_COUNTED, beside=("output_tokens",)),
-    },
-    limits=(*BODY_LIMITS, "the model that answered may be another than the one asked for"),
+    claims=BODY_CLAIMS,
+    limits=(
+        *BODY_LIMITS,
+        "the model that answered may be another than the one asked for",
+        "tokens of the start of November 2025 are litellm's count of the texts, without tools and calls",
+    ),
     held_against=HeldAgainst(records=frozenset({"request", "response", "error"}), key=""),
     origin="SWE-agent/SWE-agent, sweagent/agent/models.py",
 )

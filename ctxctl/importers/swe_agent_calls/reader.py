@@ -68,14 +68,13 @@ def _answered(call: Call, record: Json) -> Call:
 
 
 def _response(record: Json, outputs: list[Any]) -> Json:
-    """A response of the first shape, which holds what SWE-agent took out of the provider's.
-
-    Its tokens are SWE-agent's own count of the messages (without tools and calls of them), and no bill.
-    """
+    """A response of the first shape, which holds what SWE-agent took out of the provider's."""
     choices: list[Json] = []
     for index, one in enumerate(outputs):
         if isinstance(one, dict):
             told = {key: value for key, value in one.items() if key != "message"}
             message = {"role": "assistant", "content": one.get("message"), **told}
             choices.append({"index": index, "message": message})
-    return {"object": "chat.completion", "model": record.get("model"), "choices": choices}
+    told = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "cost": "cost"}
+    usage = {name: record[key] for name, key in told.items() if record.get(key) is not None}
+    return {"object": "chat.completion", "model": record.get("model"), "choices": choices, "usage": usage}

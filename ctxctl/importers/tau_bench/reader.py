@@ -10,7 +10,7 @@ from ctxctl.ingest.chat import Chat
 from ctxctl.ingest.document import document
 from ctxctl.ingest.parts import Part, string
 from ctxctl.ingest.run import Run
-from ctxctl.providers.usage import chat_usage
+from ctxctl.providers.usage import chat_usage, stated_total
 from ctxctl.trace.source import Source
 
 _OUTPUT: Final = "API output: "
@@ -56,6 +56,8 @@ class _Task:
         found = task.get("traj", task.get("messages"))
         self._messages = [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []
         self._policy = policy
+        self._usd = task.get("agent_cost")
+        """What all of the agent's requests cost, as a run of tau2 says."""
 
     def events(self) -> Iterator[Json]:
         if self._policy is not None and not any(m.get("role") == "system" for m in self._messages):
@@ -68,6 +70,7 @@ class _Task:
                     self._read(one, at)
                     yield from self._run.drain()
                 at += 1
+        self._thread.stated(stated_total("session", usd=self._usd))
         yield from self._run.end_session()
 
     def _read(self, message: Json, at: int) -> None:

@@ -1,19 +1,17 @@
-"""What the provider billed, against what the trace says; and figures of a bill that cannot be true."""
+"""What the provider billed, against what the trace holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.sizes.bill_doubts import doubt_of
 from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.missed import unrecorded_cut
 from ctxctl.wording import plural, share
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.context import StepContext
-    from ctxctl.model.results import Doubt
 
 _TOLD: Final = 0.2
 """Share of a bill that the frame has to hold."""
@@ -72,7 +70,7 @@ class EstimateOffBill(Rule):
         """A step with both figures."""
         usage, facts = look.step.usage, look.step.stages["budget"].facts
         actual = facts.get("actual_tokens")
-        billed = usage.reported_input if usage is not None and usage.provenance == "native" else None
+        billed = usage.sent if usage is not None and usage.provenance == "native" else None
         if actual is not None and billed is not None and billed >= self.tokens:
             ratios = self._threads.get(look.key)
             if ratios is None:
@@ -95,66 +93,53 @@ class EstimateOffBill(Rule):
 
 
 class UnrecordedCut(Rule):
-    """The bill fell, and nothing in the trace says that anything left the window.
+    """The bill shows that content left the window, and nothing in the trace says so.
 
-    Somebody cut the context without a record of it: a provider's own truncation, a proxy, or a runtime that
-    drops silently.
+    The provider's bill is right.  Where it fell, or is smaller than the recorded content, something cut the
+    context without a record of it: a provider's truncation or context editing, a proxy, a runtime that drops
+    silently, or a compaction that ctxctl did not read.
     """
 
     code = "CTX027"
     name = "unrecorded-cut"
     needs = "usage"
-    fix = "Record the compaction or truncation where it is done; look for context editing by the provider."
+    fix = "Look at the named lines; record the compaction or truncation where it is done."
     parameters = {  # noqa: RUF012
-        "tokens": "smallest drop of the bill that counts, in tokens",
-        "share": "smallest drop that counts, as a share of the bill",
+        "tokens": "smallest cut that counts, in tokens",
+        "share": "smallest cut that counts, as a share of the bill before",
     }
     tokens = 5000
     share = 0.2
 
-    def __init__(self) -> None:
-        self._billed: dict[ThreadKey, int] = {}
-
     def step(self, look: StepContext) -> Iterator[Hit]:
-        """A step that the engine flags."""
-        usage = look.step.usage
-        if usage is not None and usage.provenance != "native":
+        """A step that the engine found cut."""
+        cut, usage = look.step.cut, look.step.usage
+        if cut is None or usage is None or usage.provenance != "native":
             return
-        billed = usage.reported_input if usage is not None else None
-        before = self._billed.get(look.key)
-        if billed is not None:
-            self._billed[look.key] = billed
-        if "unrecorded_cut" not in look.step.flags or billed is None or before is None:
-            return
-        if look.step.window.recorded < _TOLD * billed:
-            return  # the trace holds too little of the request to say what nothing in it says
-        if before - billed >= max(self.tokens, self.share * before):
-            message = (
-                f"the bill fell from {before:,} to {billed:,} tokens and no record says what left the window"
-            )
-            yield Hit("", message, look.place(), None, before - billed)
+        billed = cut.billed or 0
+        fell = 0 if cut.before is None else max(0, cut.before - billed)
+        told = look.step.window.recorded >= _TOLD * billed and fell >= self.share * (cut.before or 0)
+        # Of a request that is hardly recorded, the fall of its bill says little.
+        left = max(cut.unsent, fell if told or cut.is_unread_compaction else 0)
+        if left >= self.tokens:
+            lines = look.around.inspector.capture_lines(cut.lines)
+            yield Hit("", unrecorded_cut(cut, lines), look.place(), None, left)
 
 
-_WHY = {
-    "zero": "no {part} is billed where the trace holds {counted:,} tokens of it",
-    "below_content": "{billed} billed for {part}, but the trace holds {counted:,} of it",
-    "repeated": "{reported:,} tokens of {part} are billed, the same as before, though the window changed",
-}
+class PartialOutput(Rule):
+    """The client logged an answer's output tokens before the answer ended.
 
-
-class ImpossibleBill(Rule):
-    """A bill says what cannot be: nothing, far less than the trace itself holds, or the last bill once more.
-
-    A log that keeps the count with which an answer's stream began has 1 to 10 tokens of output however long
-    the answer is, as more than half of the calls in public Claude Code sessions have; placeholders and bills
-    that are written twice do the same to the input. Sums of money and tokens that trust them are too small.
+    Claude Code writes each block of a streamed answer with the usage that came at the stream's start: 1 to 10
+    tokens of output however long the answer is.  Sums that trust them are too small.
     """
 
     code = "CTX029"
-    name = "impossible-bill"
+    name = "partial-output"
     severity = "info"
-    needs = "usage, and the answer behind it"
-    fix = "Record the usage that comes with the end of an answer; until then, use what `ctxctl cost` counts."
+    needs = "a capture that says its answers were not over, and the answer after the bill"
+    fix = (
+        "Record the usage that comes with the end of an answer; until then, use what `ctxctl cost` estimates."
+    )
     parameters = {  # noqa: RUF012
         "tokens": "smallest difference that counts, in tokens",
     }
@@ -163,28 +148,13 @@ class ImpossibleBill(Rule):
     def step(self, look: StepContext) -> Iterator[Hit]:
         """A step with its bill."""
         usage = look.step.usage
-        for doubt in usage.doubts if usage is not None else ():
-            off = abs(doubt.counted - doubt.reported)
-            # Of a zero anything is too much; whether a bill is another's does not hang on how far it is off.
-            if doubt.why == "below_content" and off < self.tokens:
-                continue
-            message = _WHY[doubt.why].format(
-                part=doubt.part, reported=doubt.reported, counted=doubt.counted,
-                billed=f"{plural(doubt.reported, 'token')} {'is' if doubt.reported == 1 else 'are'}",
-            )  # fmt: skip
+        if usage is None or usage.believed_output is None or usage.reported_output is None:
+            return
+        off = usage.believed_output - usage.reported_output
+        if off >= self.tokens:
+            billed, believed = look.cost.billed, look.cost.believed
+            more = None if billed is None or believed is None else believed.output - billed.output
+            message = f"{usage.reported_output:,} output tokens logged, {usage.believed_output:,} counted"
             yield Hit(
-                f"{doubt.part} {doubt.why}", message, look.place(), None, off, self._money(look, doubt),
-                note="tokens between what is billed and what is counted",
+                "", message, look.place(), None, off, more, note="tokens that are counted and not logged",
             )  # fmt: skip
-
-    @staticmethod
-    def _money(look: StepContext, doubt: Doubt) -> Decimal | None:
-        """What the part costs more as counted; None: nothing is replaced, or a rate is unknown."""
-        billed, believed, usage = look.cost.billed, look.cost.believed, look.step.usage
-        if usage is None or billed is None or believed is None or doubt_of(usage.doubts, doubt.part) is None:
-            return None
-        if doubt.part == "output":
-            more = believed.output - billed.output
-        else:
-            more = believed.context - billed.context
-        return more if more > 0 else None

@@ -29,7 +29,13 @@ _SHAPES_FRAME: Final = frozenset(
     }
 )
 _OF_THEIR_STEP: Final = frozenset(
-    {vocab.USAGE_REPORTED, vocab.INJECTION_APPLIED, vocab.STEP_FAILED, vocab.STEP_ANSWERED}
+    {
+        vocab.USAGE_REPORTED,
+        vocab.TOTAL_STATED,
+        vocab.INJECTION_APPLIED,
+        vocab.STEP_FAILED,
+        vocab.STEP_ANSWERED,
+    }
 )
 """What says something of its own step only: without it, it says nothing."""
 

@@ -32,7 +32,8 @@ def calls_of_messages(
     asked = [m for m in asked if m.get("type") == "response.create" or ("type" not in m and "input" in m)]
     answers = list(_answers(received if isinstance(received, list) else [], unpacker))
     if not asked:
-        yield whole
+        # The message that was sent is the call's own body.
+        yield whole._replace(response=encodings.as_events(list(answers[-1]))) if answers else whole
         return
     warmed: dict[str, tuple[Json, int]] = {}
     """By response, what warmed the cache up to it, and in how many messages."""

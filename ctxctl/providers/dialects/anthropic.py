@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Final
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, mapping, string
+from ctxctl.providers.dialects import left_out
 from ctxctl.providers.dialects.base import (
     CALL,
     PARTS,
     CallTitles,
     Dialect,
+    Piece,
     Unit,
     call_part,
     extra_part,
@@ -20,6 +22,7 @@ from ctxctl.providers.dialects.base import (
     unknown_part,
 )
 from ctxctl.providers.dialects.slots import JSON, TEXT, Slots, plain, short_parameter, structured
+from ctxctl.providers.dialects.units import LeftOut
 
 _BILLING: Final = "x-anthropic-billing-header:"
 _MEDIA: Final = ("image", "document")
@@ -100,6 +103,21 @@ class Anthropic(Dialect):
         else:
             extra_part(slots, value, unit.section)
         return slots
+
+    def reached(
+        self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
+    ) -> list[Piece] | None:
+        """Not what stands before a compaction, nor what was cleared, nor tools before they are found."""
+        return left_out.of_messages(units, body, response, known)
+
+    def may_edit(self, body: Json) -> bool:
+        """Where it asks for edits."""
+        return left_out.may_edit(body)
+
+    def summed_up(self, response: Json, parts: list[Part]) -> int:
+        """Up to the last compaction; none where the answer ends with it."""
+        ends = [at for at, part in enumerate(parts, 1) if part.kind == "thread_summary" and part.text]
+        return ends[-1] if ends and ends[-1] < len(parts) else 0
 
     def settings(self, body: Json) -> Json | None:
         """Tool choice, thinking, effort and speed."""

@@ -9,30 +9,19 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from ctxctl.ingest.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.ingest.parts import Part, call_title, string
 from ctxctl.providers.dialects.slots import CALL, JSON, PARTS, Slots, compact_json, plain, structured
-from ctxctl.providers.usage import miss_cause, usage_record
+from ctxctl.providers.dialects.units import LeftOut, Piece, Unit
+from ctxctl.providers.usage import chat_usage, miss_cause, usage_record
 
 _FRONT: Final = ("system", "developer")
 """Roles of messages that may stand before the conversation."""
 _SEARCHES: Final = "web_search"
 """How the types of Anthropic's and OpenAI's own search tools begin."""
 _SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
-
-
-class Unit(NamedTuple):
-    """A piece of a request body that is cut by itself: a tool, a system block, a message."""
-
-    section: str
-    """The field of the body it stands in."""
-    value: Any
-    at: int
-    """Among the units of its section."""
-    head: bool
-    """Whether it stands before the conversation: tools, system prompt."""
 
 
 class CallTitles:
@@ -79,6 +68,13 @@ class Dialect(ABC):
     def parts(self, unit: Unit, names: CallTitles, line: int = 0) -> Slots:
         """The items of one piece."""
 
+    def piece(self, piece: Piece, section: str, names: CallTitles, line: int = 0) -> Slots:
+        """The items of what a model read in the place of one unit of a section."""
+        slots = self.parts(piece[0], names, line) if piece else Slots(section, line)
+        for unit in piece[1:]:
+            slots.parts += in_place(self.parts(unit, names, line).parts)
+        return slots
+
     @abstractmethod
     def reply(self, response: Json) -> list[Part]:
         """The items that an answer adds, with the keys they have when they are sent back."""
@@ -89,6 +85,27 @@ class Dialect(ABC):
         They were not there when it was made: no summary stands for them.  Its own summary is not among them.
         """
         return frozenset()
+
+    def reached(
+        self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
+    ) -> list[Piece] | None:
+        """What of a request's units the model read, by unit; None: all of them as they were sent.
+
+        Args:
+            units: The body's.
+            body: The request.
+            response: Its answer, where it has come.
+            known: What the conversation's answers said; brought up to this one.
+        """
+        return None
+
+    def may_edit(self, body: Json) -> bool:
+        """Whether only the answer to a request will say what of it was read."""
+        return False
+
+    def summed_up(self, response: Json, parts: list[Part]) -> int:
+        """How many of an answer's items stand up to the last summary that the rest of it was made from."""
+        return 0
 
     def settings(self, body: Json) -> Json | None:
         """The parameters of a request body, as they stand there, that a prompt cache hangs on.
@@ -147,6 +164,13 @@ def tool_part(slots: Slots, definition: Any, name: Any, role: str = "system") ->
         JSON,
     )  # fmt: skip
     slots.mark(definition)
+
+
+def in_place(tools: list[Part]) -> list[Part]:
+    """Tools that were found: they stand in the conversation, so that what is before them stays cached."""
+    for part in tools:
+        part.segment = "history"
+    return tools
 
 
 def extra_part(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
@@ -229,19 +253,14 @@ def other_fields(value: Json, names: Iterable[str]) -> Json:
     }
 
 
-__all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Unit"]
+__all__ = ["CALL", "JSON", "PARTS", "CallTitles", "Dialect", "Piece", "Unit"]
 
 
 _RULES: Final = {
     "anthropic": ("anthropic", "default", "usage"),
-    "openai-chat": ("openai", "chat", "usage"),
-    "openai-responses": ("openai", "responses", "usage"),
     "gemini": ("google", "default", "usageMetadata"),
 }
 """By dialect: genai-prices' provider and flavour, and the field of the response that bills."""
-_PASSED: Final = (
-    "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-)  # fmt: skip
 _SPELLED: Final = {
     "prompt_token_count": "promptTokenCount",
     "candidates_token_count": "candidatesTokenCount",
@@ -260,14 +279,18 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
         response: The response body, with the final totals of a stream.
         model: The model asked for, where the response does not name the one that answered.
     """
+    if dialect.startswith("openai"):
+        used = response.get("usage")
+        named = string(response.get("model")) or model
+        native = _kept(used) if isinstance(used, dict) else None
+        return chat_usage(used, provider="openai", model=named, native=native, response=response)
     provider, flavour, field = _RULES[dialect]
     bill = response.get(field)
     if dialect == "gemini" and not isinstance(bill, dict):
         bill = response.get("usage_metadata")
     if not isinstance(bill, dict):
         return None
-    whole = _passes(bill) if dialect == "anthropic" else bill
-    counted = _counts(dialect, whole)
+    counted = _counts(dialect, bill)
     if not counted:
         return None
     named = string(response.get("model")) or string(response.get("modelVersion"))
@@ -278,7 +301,7 @@ def usage_record_of(dialect: str, response: Json, model: str | None = None) -> J
         provider=provider,
         model=named or string(response.get("model_version")) or model,
         native=_kept(bill),
-        bill=whole,
+        bill=bill,
         response=response,
         miss_cause=miss_cause(response) if dialect == "anthropic" else None,
         **found,
@@ -320,35 +343,11 @@ def _whole(value: Any) -> int | None:
     return None if value is None or isinstance(value, bool) else int(value)
 
 
-def _passes(bill: Json) -> Json:
-    """A bill of several passes in sum, where one of them made a compaction.
-
-    Anthropic bills every one of its `iterations`, and leaves the compaction's out of the counts beside them
-    (platform.claude.com, *Compaction*, "Understanding usage").
-    """
-    passes = bill.get("iterations")
-    made = [one for one in passes if isinstance(one, dict)] if isinstance(passes, list) else []
-    if not any(one.get("type") == "compaction" for one in made):
-        return bill
-    whole = dict(bill)
-    for name in _PASSED:
-        whole[name] = sum(_count(one.get(name)) for one in made)
-    parts = [one["cache_creation"] for one in made if isinstance(one.get("cache_creation"), dict)]
-    if parts:
-        names = {name: None for part in parts for name in part}
-        whole["cache_creation"] = {n: sum(_count(part.get(n)) for part in parts) for n in names}
-    return whole
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
-
-
 def _counts(dialect: str, bill: Json) -> Json:
     """The fields that bill, without what is no count, and in the spelling that genai-prices knows."""
     made: Json = {}
     for name, value in bill.items():
-        name = _SPELLED.get(name, name)
+        name = _SPELLED.get(name, name) if dialect == "gemini" else name
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
             made[name] = value
         elif isinstance(value, dict):
@@ -356,13 +355,6 @@ def _counts(dialect: str, bill: Json) -> Json:
                 key: inner for key, inner in value.items()
                 if isinstance(inner, int) and not isinstance(inner, bool) and 0 <= inner < 2**53
             }  # fmt: skip
-    told = made.get("prompt_tokens_details")
-    details: Json = told if isinstance(told, dict) else {}
-    if dialect == "openai-chat" and "cached_tokens" not in details:
-        # DeepSeek's spelling; a part of the prompt's tokens as well.
-        hit = made.get("prompt_cache_hit_tokens")
-        if isinstance(hit, int):
-            made["prompt_tokens_details"] = {**details, "cached_tokens": hit}
     return made
 
 

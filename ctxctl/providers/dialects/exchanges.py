@@ -6,6 +6,7 @@ Whatever container a request was captured in, it comes here with its answer as o
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -13,12 +14,12 @@ import orjson
 
 from ctxctl.ingest.build import Json, Place
 from ctxctl.ingest.lines import Line
-from ctxctl.ingest.parts import Part, string
+from ctxctl.ingest.parts import Part, mapping, moment, string
 from ctxctl.ingest.run import Run
 from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.providers.dialects import by_name, of_body
-from ctxctl.providers.dialects.base import CallTitles, Dialect
+from ctxctl.providers.dialects.base import CallTitles, Dialect, Unit
 from ctxctl.providers.dialects.fingerprints import Opener, Request, goes_on
 from ctxctl.providers.dialects.slots import Slots
 from ctxctl.providers.dialects.threads import INJECTED, SeenAnswers, Thread, Threads
@@ -33,6 +34,8 @@ _REMEMBERED: Final = 4096
 _PROMPTS: Final = frozenset(("user_message", "image", "custom", "thread_summary"))
 _MODEL: Final = re.compile(r"/models/([^/:?]+):|/model/([^/?]+)/invoke")
 """A model in an address: of Google's API, of Bedrock's."""
+_CREATED: Final = ("created", "created_at", "createTime")
+"""When an answer was begun, by its own word: OpenAI's two APIs, Vertex AI."""
 _AHEAD: Final = 16
 """Requests looked at before it is said which conversation is the main one."""
 
@@ -46,6 +49,9 @@ class Exchanges:
     or the tools of the whole conversation have grown; without a common history it begins a thread, unless it
     says that it stands for an earlier one (a compaction).
     """
+
+    _awaits_answer = False
+    """Whether requests are taken before their answers have come."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -88,7 +94,8 @@ class Exchanges:
 
     def _take(self, exchange: Exchange, *, main: bool = True) -> None:
         run = self._run
-        run.make.at(exchange.time)
+        answer = mapping(exchange.response)
+        run.make.at(exchange.time or next((t for n in _CREATED if (t := moment(answer.get(n)))), None))
         if not isinstance(exchange.request, dict):
             run.problem("no-request", "an answer without its request; skipped", Line(exchange.line, 0, b""))
             return
@@ -111,8 +118,10 @@ class Exchanges:
 
     def _step(self, exchange: Exchange, request: Request, known: Thread | None, *, main: bool) -> Thread:
         """Make a step; `known`: the thread whose last request this one begins with."""
-        thread, place, lent = self._ask(exchange, request, known, main=main)
         response = exchange.response
+        parts = request.dialect.reply(response) if isinstance(response, dict) else []
+        summed = request.dialect.summed_up(response, parts) if isinstance(response, dict) else 0
+        thread, place, lent = self._ask(exchange, request, known, main=main, summed=parts[:summed])
         if isinstance(response, dict):
             line = exchange.answer_line or exchange.line
             usage = request.dialect.usage(response, asked_model(exchange, request))
@@ -120,28 +129,39 @@ class Exchanges:
             self._run.make.file = exchange.answer_file or file
             thread.conversation.usage(usage, line=line, place=place)
             self._run.make.file = file
-            parts = request.dialect.reply(response)
-            self._answer(exchange, parts, thread, lent=lent)
+            self._answer(exchange, parts, thread, lent=lent, summed=summed)
+            thread.left.answered(response)
             thread.handed = request.dialect.handed(response, parts)
             thread.sealed.update(part.item for part in parts if part.kind == "thread_summary")
             self._chains.answered(string(response.get("id")), thread)
         return thread
 
     def _ask(
-        self, exchange: Exchange, request: Request, known: Thread | None, *, main: bool
+        self,
+        exchange: Exchange,
+        request: Request,
+        known: Thread | None,
+        *,
+        main: bool,
+        summed: Sequence[Part] = (),
     ) -> tuple[Thread, Place, bool]:
-        """The part of a step that is known before its answer: its thread, its place, and as `_thread_of`."""
+        """The part of a step that is known before its answer: its thread, its place, and as `_thread_of`.
+
+        `summed`: of its answer, where that has come, what the rest of it was made from.
+        """
         chained = self._chain(request)
         lent = False
         if chained is not None:
             thread = chained[0]
             marks: Json = {"derived": True}
-            tail = self._go_on(exchange, request.without_chain(), thread, chained[1])
+            request = request.without_chain().reached(exchange.response, thread.left)
+            tail = self._go_on(exchange, request, thread, chained[1])
         else:
             if known is not None and exchange.thread is None:
                 thread, compacted = known, False
             else:
                 thread, compacted, lent = self._thread_of(exchange, request, main=main)
+            request = request.reached(exchange.response, thread.left)
             tail = self._window(exchange, request, thread, compacted=compacted)
             marks = _marks(request, thread, tail)
             if exchange.derived:
@@ -150,6 +170,7 @@ class Exchanges:
             if not exchange.apart:
                 self._threads.carried(thread, request, len(request.prints) - len(tail))
         self._turn(exchange, thread, tail)
+        self._sum_up(exchange, thread, summed)
         if exchange.limit is not None:
             self._limit(exchange, thread)
         place = thread.conversation.request(
@@ -157,7 +178,8 @@ class Exchanges:
             native_id=exchange.native_id,
             status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
             error=exchange.error,
-            settings=request.dialect.settings(request.body) if exchange.whole else None, **marks,
+            settings=request.dialect.settings(request.body) if exchange.whole else None,
+            awaits_answer=self._awaits_answer and request.dialect.may_edit(request.body), **marks,
         )  # fmt: skip
         return thread, place, lent
 
@@ -176,7 +198,10 @@ class Exchanges:
         record = {"budget_id": name, "target": vocab.MODEL, "max_tokens": exchange.limit}
         conversation.tell(vocab.BUDGET_APPLIED, record, line=exchange.line)
 
-    def _answer(self, exchange: Exchange, parts: list[Part], thread: Thread, *, lent: bool) -> None:
+    def _answer(
+        self, exchange: Exchange, parts: list[Part], thread: Thread, *, lent: bool, summed: int = 0
+    ) -> None:
+        """Take in an answer; its first `summed` items are in the window already."""
         for part in parts:
             part.line = exchange.answer_line or exchange.line
             if part.kind == "tool_call" and part.item and part.text:
@@ -189,7 +214,7 @@ class Exchanges:
             self._threads.answered(thread, parts)
         if lent:
             self._threads.summed_up(parts)
-        thread.conversation.append(*parts)
+        thread.conversation.append(*parts[summed:])
 
     # -- which thread -------------------------------------------------------------------------------------
 
@@ -279,26 +304,35 @@ class Exchanges:
         self, exchange: Exchange, request: Request, thread: Thread, *, compacted: bool
     ) -> list[Slots]:
         """Set the thread's window to what the request carries; returns the pieces that are new in it."""
-        old, new = thread.prints, request.prints
-        shared = 0 if compacted else same_start(old, new)
+        shared = 0 if compacted else same_start(thread.read, request.read)
         tail = self._cut(exchange, request, thread, shared)
         summary = _summary(tail, thread)
         conversation = thread.conversation
-        left = summary is None and _rewound(old, new, shared, request.start)
+        left = summary is None and _rewound(thread, request)
         cause = "branched" if left and not _answered(thread, tail) else None
+        if cause is None and (thread.left.cleared or thread.left.thinking):
+            cause = "cleared"
         rows = thread.rows[:shared]
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
         conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
+
+        def cut(unit: Unit) -> list[Part]:
+            return request.dialect.parts(unit, thread.names, exchange.line).parts
+
+        first = not thread.prints
+        unread = request.tell_unread(conversation, thread.left, cut, first=first, line=exchange.line)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             stays |= thread.handed
             gone = [row[0].ref for row in before if row[0].item not in stays]
+            gone += unread
             if gone:
                 marks = {"ctxctl": {"derived": True}}
                 conversation.compacted(gone, summary.block().ref, line=exchange.line, metadata=marks)
         thread.rows = [*rows, *(len(slots.parts) for slots in tail)]
-        thread.prints, thread.start, thread.head = new, request.start, request.head
+        thread.prints, thread.read = request.prints, request.read
+        thread.start, thread.head = request.start, request.head
         thread.given = request.given
         thread.summaries.update(p.mark for p in _parts(tail) if p.kind == "thread_summary")
         thread.compacting, thread.handed = False, frozenset()
@@ -306,12 +340,23 @@ class Exchanges:
         thread.epoch += 1
         return tail
 
+    def _sum_up(self, exchange: Exchange, thread: Thread, parts: Sequence[Part]) -> None:
+        """Leave of the conversation the last of an answer's summaries, which the rest of it was made from."""
+        if not parts:
+            return
+        if not exchange.apart:
+            self._threads.answered(thread, parts)
+        thread.conversation.sum_up(parts, at=sum(thread.rows[: thread.start]), line=exchange.line)
+        thread.summaries.update(part.mark for part in parts if part.kind == "thread_summary")
+        thread.prints, thread.read = thread.prints[: thread.start], thread.read[: thread.start]
+        thread.rows = thread.rows[: thread.start]
+
     def _go_on(self, exchange: Exchange, request: Request, thread: Thread, held: int) -> list[Slots]:
         """The window of a request whose history the provider holds: the earlier answer's, and its own."""
         conversation = thread.conversation
         before = thread.rows_before()
         given = request.given
-        if request.prints[:given] != thread.prints[: thread.given]:
+        if request.read[:given] != thread.read[: thread.given]:
             head = self._cut(exchange, request, thread, 0, given)
             parts = _parts(head)
             conversation.splice(0, before, parts)
@@ -321,17 +366,24 @@ class Exchanges:
         held -= _without_summed_up(thread, before, before + held)
         conversation.replace(_parts(tail), at=before + held)
         # What stands behind the head is no request's own list: the next whole request sets it anew.
-        thread.prints, thread.rows = request.prints[:given], thread.rows[:given]
+        thread.prints, thread.read = request.prints[:given], request.read[:given]
+        thread.rows = thread.rows[:given]
         thread.start = thread.given = given
         thread.head, thread.handed = request.head, frozenset()
         return tail
 
     def _cut(
-        self, exchange: Exchange, request: Request, thread: Thread, since: int, until: int | None = None
+        self,
+        exchange: Exchange,
+        request: Request,
+        thread: Thread,
+        since: int,
+        until: int | None = None,
     ) -> list[Slots]:
+        """The items of what the model read of a request's pieces."""
         made = []
-        for unit in request.units[since:until]:
-            slots = request.dialect.parts(unit, thread.names, exchange.line)
+        for unit, piece in zip(request.units[since:until], request.pieces[since:until], strict=True):
+            slots = request.dialect.piece(piece, unit.section, thread.names, exchange.line)
             goes_on = False
             for part in slots.parts:
                 # A harness's note may stand in the middle of a summary: what is behind it is still of it.
@@ -372,10 +424,12 @@ def _parts(tail: list[Slots]) -> list[Part]:
     return [part for slots in tail for part in slots.parts]
 
 
-def _rewound(old: list[bytes], new: list[bytes], shared: int, start: int) -> bool:
+def _rewound(thread: Thread, request: Request) -> bool:
     """Whether a request leaves its history somewhere in the middle, and nothing of it comes again."""
+    old, new = thread.prints, request.prints
+    shared = same_start(old, new)
     left = old[shared:]
-    return shared > start and len(left) > 1 and set(left).isdisjoint(new[shared:])
+    return shared > request.start and len(left) > 1 and set(left).isdisjoint(new[shared:])
 
 
 def _answered(thread: Thread, tail: list[Slots]) -> bool:
@@ -426,7 +480,8 @@ def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
     points: list[int] = []
     for at in request.marked:
         base = sum(thread.rows[:at])
-        slots = tail[at - first] if at >= first else request.dialect.parts(request.units[at], CallTitles())
+        piece = request.pieces[at]
+        slots = tail[at - first] if at >= first else request.dialect.piece(piece, "", CallTitles())
         points += [base + inner for inner in slots.marked]
     return {"cache_points": points} if points else {}
 

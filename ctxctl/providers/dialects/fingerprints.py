@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import orjson
 import xxhash
 
 from ctxctl.ingest.build import Json
-from ctxctl.providers.dialects.base import Dialect, Unit
+from ctxctl.ingest.conversation import Conversation
+from ctxctl.ingest.parts import Part
+from ctxctl.model import vocab
+from ctxctl.providers.dialects.base import Dialect, Piece, Unit
 from ctxctl.providers.dialects.slots import compact_json, json_as_sent, without_cache
+from ctxctl.providers.dialects.units import LeftOut
 
 _GIST: Final = 120
 SEED: Final = int.from_bytes(os.urandom(8), "little")
@@ -82,6 +87,10 @@ class Request(NamedTuple):
     start: int
     """Index of the first piece of the conversation."""
     head: Head
+    pieces: list[Piece]
+    """What of each unit was read (`reached`)."""
+    read: list[bytes]
+    """Digests of the pieces that were read."""
 
     @property
     def given(self) -> int:
@@ -92,6 +101,49 @@ class Request(NamedTuple):
         found = (at for at, unit in enumerate(self.units) if not unit.head or unit.section == "input")
         return next(found, len(self.units))
 
+    def reached(self, response: Json | None, known: LeftOut) -> Request:
+        """The request with what of it the model read; as `Dialect.reached`."""
+        pieces = self.dialect.reached(self.units, self.body, response, known)
+        if pieces is None:
+            return self._replace(pieces=_whole(self.units), read=self.prints)
+        read = [
+            made if len(piece) == 1 and piece[0] is unit else _joint(piece)
+            for piece, unit, made in zip(pieces, self.units, self.prints, strict=True)
+        ]
+        return self._replace(pieces=pieces, read=read)
+
+    def tell_unread(
+        self,
+        conversation: Conversation,
+        known: LeftOut,
+        cut: Callable[[Unit], list[Part]],
+        *,
+        first: bool,
+        line: int = 0,
+    ) -> list[str]:
+        """Tell with the next request of the tools that it defers, where they are others than before; of a
+        conversation's `first` request also of messages that stand before a compaction, which are returned."""
+        loaded = {id(unit.value) for piece in self.pieces for unit in piece[1:]}
+        unread = [
+            (unit, made) for unit, made, piece in zip(self.units, self.prints, self.pieces, strict=True)
+            if not piece and id(unit.value) not in loaded
+        ]  # fmt: skip
+        deferred = frozenset(made for unit, made in unread if unit.section == "tools")
+        before = [p for unit, _ in unread if first and unit.section != "tools" for p in cut(unit)]
+        conversation.pass_over(*before)
+        if deferred != known.deferred:
+            known.deferred = deferred
+            tools = [part for unit, made in unread if made in deferred for part in cut(unit)]
+            conversation.pass_over(*tools)
+            refs = [part.block().ref for part in tools]
+            name = f"deferred-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
+            surface = {"surface_id": name, "scope": "session", "available_item_refs": refs}
+            conversation.tell(vocab.SURFACE_CREATED, surface, line=line)
+            omitted = [{"ref": ref, "reason": "deferred"} for ref in refs]
+            selection = {"selection_id": name, "surface_id": name, "omitted_item_refs": omitted}
+            conversation.tell(vocab.SELECTION_COMPLETED, selection, line=line)
+        return [part.block().ref for part in before]
+
     def without_chain(self) -> Request:
         """The request less what stands for a history that is known."""
         keep = [at for at, unit in enumerate(self.units) if unit.section != "previous_response_id"]
@@ -101,6 +153,10 @@ class Request(NamedTuple):
             marked=[],
             start=self.start - (len(self.units) - len(keep)),
         )
+
+
+def _joint(piece: Piece) -> bytes:
+    return xxhash.xxh3_128_digest(b"".join(fingerprint(unit)[0] for unit in piece), SEED)
 
 
 def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:
@@ -118,13 +174,32 @@ def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:
     return heads[0].gist == heads[1].gist
 
 
+def request_of(body: Json, dialect: Dialect) -> Request:
+    """A body in pieces; of its head nothing is known yet."""
+    units = dialect.units(body)
+    start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
+    prints: list[bytes] = []
+    marked: list[int] = []
+    for at, unit in enumerate(units):
+        made, has = fingerprint(unit)
+        prints.append(made)
+        if has:
+            marked.append(at)
+    head = Head("", frozenset())
+    return Request(body, dialect, units, prints, marked, start, head, _whole(units), prints)
+
+
+def _whole(units: list[Unit]) -> list[Piece]:
+    return [(unit,) for unit in units]
+
+
 class Opened:
     """A body that was taken to pieces lately."""
 
     __slots__ = ("dialect", "request", "thread")
 
     def __init__(self, request: Request, thread: Any) -> None:
-        self.request = request._replace(body={}, units=[])
+        self.request = request._replace(body={}, units=[], pieces=[])
         self.thread = thread
         """Whose request it was."""
         self.dialect = request.dialect
@@ -138,20 +213,13 @@ class Opener:
 
     def open(self, body: Json, dialect: Dialect) -> tuple[Request, Opened | None]:
         """The body in pieces, and the kept body that it goes on with: equal head, and all but its end."""
-        units = dialect.units(body)
-        start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
-        prints: list[bytes] = []
-        marked: list[int] = []
-        for at, unit in enumerate(units):
-            made, has = fingerprint(unit)
-            prints.append(made)
-            if has:
-                marked.append(at)
+        request = request_of(body, dialect)
+        units, prints, start = request.units, request.prints, request.start
         known = self._nearest(dialect, prints, start)
         old = known.request.prints if known is not None else []
         whole = known is not None and old[:start] == prints[:start]
         head = known.request.head if known is not None and whole else _head(units[:start])
-        request = Request(body, dialect, units, prints, marked, start, head)
+        request = request._replace(head=head)
         if known is None or not whole or _common(old, prints) < len(old) - _TAIL:
             return request, None
         return request, known if len(old) > start + _TAIL else None

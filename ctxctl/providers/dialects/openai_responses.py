@@ -6,13 +6,16 @@ from typing import Any, ClassVar, Final
 
 from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import Part, listed, string
+from ctxctl.providers.dialects import left_out
 from ctxctl.providers.dialects.base import (
     PARTS,
     CallTitles,
     Dialect,
+    Piece,
     Unit,
     call_part,
     extra_part,
+    in_place,
     other_fields,
     sealed_part,
     tool_part,
@@ -20,6 +23,7 @@ from ctxctl.providers.dialects.base import (
 )
 from ctxctl.providers.dialects.openai_chat import data_url_facts, parsed
 from ctxctl.providers.dialects.slots import INPUT, JSON, TEXT, Slots, compact_json, plain, structured
+from ctxctl.providers.dialects.units import COMPACTIONS, LeftOut
 
 _KINDS: Final = {
     "system": "system_prompt",
@@ -123,6 +127,12 @@ class OpenAIResponses(Dialect):
             extra_part(slots, value, "answer schema")
         return slots
 
+    def reached(
+        self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
+    ) -> list[Piece] | None:
+        """Not what stands before a compaction that was made on the way, nor parameters of deferred tools."""
+        return left_out.of_input(units, known)
+
     def settings(self, body: Json) -> Json | None:
         """None but the API's name: OpenAI documents no parameter beside model, tools, schema and messages."""
         return {"api": self.name}
@@ -167,18 +177,18 @@ def _item(slots: Slots, names: CallTitles, item: Any, key: str | None) -> None:
         isinstance(kind, str) and kind.endswith("tool_call") and "input" in item
     ):
         _call(slots, names, item, "arguments" if kind == "function_call" else "input")
+    elif kind in ("additional_tools", "tool_search_output"):
+        _more_tools(slots, item)
     elif isinstance(kind, str) and kind.endswith("_output") and "call_id" in item:
         _result(slots, names, item)
     elif kind == "mcp_call":
         _mcp(slots, names, item)
     elif kind == "mcp_list_tools":
         _tool_list(slots, item)
-    elif kind == "additional_tools":
-        _more_tools(slots, item)
     elif kind == "item_reference":
         sealed_part(slots, "custom", str(item.get("id")), "user", plain(item), key=string(item.get("id")),
                native={"type": kind})  # fmt: skip
-    elif kind in ("compaction", "compaction_summary", "context_compaction"):
+    elif kind in COMPACTIONS:
         sealed_part(slots, "thread_summary", item.get("encrypted_content") or "", "user", plain(item),
                key=string(item.get("id")), native={"type": "sealed"})  # fmt: skip
     elif kind in _PICTURE and isinstance(item.get("result"), str):
@@ -349,7 +359,8 @@ def _tool_list(slots: Slots, item: Json) -> None:
 
 
 def _more_tools(slots: Slots, item: Json) -> None:
-    """Tools that are defined in the middle of the input: Codex gives them so to GPT-5.6 and newer models."""
+    """Tools that are defined in the middle of the input: those that a search found, and what Codex gives to
+    GPT-5.6 and newer models."""
     tools = listed(item.get("tools"))
     if not tools:
         unknown_part(slots, item, "system", string(item.get("id")))
@@ -357,6 +368,9 @@ def _more_tools(slots: Slots, item: Json) -> None:
     slots.enter({**other_fields(item, ("tools",)), "tools": PARTS})
     for definition in tools:
         _tool(slots, definition)
+    if item.get("type") == "tool_search_output":
+        for part in in_place(slots.parts):
+            part.item = f"{item.get('id')}/{part.item}"  # beside what is shown of it in front
     slots.leave()
 
 

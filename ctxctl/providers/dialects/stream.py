@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.parts import listed, string
+from ctxctl.ingest.parts import listed, mapping, string
 from ctxctl.providers.dialects.base import Dialect
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
@@ -116,6 +116,8 @@ def _anthropic(found: list[Json]) -> Json | None:
             delta = event.get("delta")
             body.update(delta if isinstance(delta, dict) else {})
             body["usage"] = _later(body.get("usage"), event.get("usage"))
+            if event.get("context_management") is not None:
+                body["context_management"] = event["context_management"]
         elif kind == "error":
             body["error"] = event.get("error") or True
     for (at, field), pieces in texts.items():
@@ -182,6 +184,7 @@ class _Message:
 
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
+        self.sizes: dict[str, int] = {}
         self.other: Json = {}
         self.calls: dict[int, Json] = {}
         self.arguments: dict[int, list[str]] = {}
@@ -198,10 +201,30 @@ class _Message:
                 self.other.setdefault("role", value)
             elif isinstance(value, str):
                 self.texts.setdefault(name, []).append(value)
+                self.sizes[name] = self.sizes.get(name, 0) + len(value)
             elif isinstance(value, list) and isinstance(self.other.get(name), list):
                 self.other[name] += value
             elif value is not None:
                 self.other[name] = list(value) if isinstance(value, list) else value
+
+    def repeat(self, message: Json, delta: Json) -> None:
+        """Take a message that holds all that came before it, as Perplexity's chunks have it beside the delta.
+
+        One that does not is a further piece.
+        """
+        further = {name: value for name, value in message.items() if name not in delta}
+        for name, value in message.items():
+            if isinstance(value, str) and name != "role" and len(value) >= self.sizes.get(name, 0):
+                if value.startswith("".join(self.texts.get(name, ()))):
+                    self.texts[name], self.sizes[name] = [], 0
+                    further[name] = value
+            elif isinstance(value, list) and value:
+                further[name] = value
+                if name == "tool_calls":
+                    self.calls.clear()
+                    self.arguments.clear()
+                self.other.pop(name, None)
+        self.take(further)
 
     def _call(self, piece: Any, place: int) -> None:
         if not isinstance(piece, dict):
@@ -250,9 +273,9 @@ def _chat(found: list[Json]) -> Json | None:
                 continue
             at = choice.get("index")
             message = messages.setdefault(at if isinstance(at, int) else 0, _Message())
-            for name in ("delta", "message"):
-                if isinstance(choice.get(name), dict):
-                    message.take(choice[name])
+            delta = mapping(choice.get("delta"))
+            message.take(delta)
+            message.repeat(mapping(choice.get("message")), delta)
             message.finish = choice.get("finish_reason") or message.finish
     if not messages and "usage" not in body and "error" not in body:
         return None

@@ -17,6 +17,7 @@ from ctxctl.ingest.parts import Part, string
 from ctxctl.providers.dialects import slots
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.fingerprints import Request
+from ctxctl.providers.dialects.units import LeftOut
 
 _CANDIDATES: Final = 8
 _CARRIERS: Final = 4
@@ -49,6 +50,9 @@ class Thread:
         self.head = request.head
         self.prints: list[bytes] = []
         """Of the last request's pieces, in order."""
+        self.read: list[bytes] = []
+        """The same of what was read of them (`Request.read`)."""
+        self.left = LeftOut()
         self.rows: list[int] = []
         """Rows that each piece has in the window."""
         self.start = 0

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.parts import count, string
-from ctxctl.providers.usage import usage_record
+from ctxctl.ingest.parts import count, mapping, string
+from ctxctl.providers.usage import usage_record, writes_of
 
 _INPUT: Final = (
     "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens",
@@ -33,6 +33,10 @@ _REASONED: Final = (
     "llm.token_count.completion_details.reasoning", "ai.usage.reasoningTokens",
     "gen_ai.usage.details.reasoning_tokens",
 )  # fmt: skip
+_TOTAL: Final = (
+    "gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens",
+    "ai.usage.tokens",
+)  # fmt: skip
 _STATED: Final = (
     "gen_ai.usage.cost",
     "gen_ai.cost.total_cost",
@@ -45,20 +49,17 @@ _PREFIXES: Final = ("gen_ai.usage.", "llm.usage.", "llm.token_count.", "ai.usage
 
 
 def of_span(attributes: Json, provider: str | None, model: str | None) -> Json | None:
-    """The bill of an inference span, in any of the conventions.
-
-    Input includes what came from the cache; a span whose input is less than that leaves it out.
-    """
-    read, written = _first(attributes, _READ), _first(attributes, _WRITTEN)
-    billed = _first(attributes, _INPUT)
+    """The bill of an inference span, in any of the conventions."""
     native = {n: v for n, v in attributes.items() if n.startswith(_PREFIXES) and _whole(v) is not None}
+    written, hour = writes_of(native, _first(attributes, _WRITTEN))
     return usage_record(
-        input_tokens=billed,
+        input_tokens=_first(attributes, _INPUT),
         output_tokens=_first(attributes, _OUTPUT),
-        cached=read,
+        cached=_first(attributes, _READ),
         cache_write=written,
+        cache_write_1h=hour,
         reasoning=_first(attributes, _REASONED),
-        excludes_cache=billed is not None and billed < (read or 0) + (written or 0),
+        total=_first(attributes, _TOTAL),
         provider=provider,
         model=model,
         native=native,
@@ -74,7 +75,9 @@ _LF_READ: Final = (
 _LF_WRITTEN: Final = (
     "input_cache_creation", "cache_creation_input_tokens", "input_cache_write", "cache_creation.input_tokens",
     "cache_write.input_tokens", "prompt_details.cache_write", "details.cache_write_tokens",
+    "prompt_tokens_details.cache_creation_tokens", "cache_write_tokens",
 )  # fmt: skip
+_LF_TOTAL: Final = ("total", "totalTokens", "total_tokens")
 _LF_REASONED: Final = (
     "output_reasoning", "output_reasoning_tokens", "completion_details.reasoning", "reasoning_tokens",
     "reasoning.output_tokens", "completion_tokens_details.reasoning_tokens", "details.reasoning_tokens",
@@ -89,29 +92,34 @@ def of_details(details: Any, model: str | None, stated: Any = None) -> Json | No
     """
     if not isinstance(details, dict):
         return None
-    billed = _first(details, ("input", "promptTokens", "input_tokens", "prompt_tokens"))
-    made = _first(details, ("output", "completionTokens", "output_tokens", "completion_tokens"))
+    told = {name: n for name, value in details.items() if (n := _whole(value)) is not None}
+    billed = _first(told, ("input", "promptTokens", "input_tokens", "prompt_tokens"))
+    made = _first(told, ("output", "completionTokens", "output_tokens", "completion_tokens"))
     if billed is None or (billed == 0 and not made):
         return None
-    read, written = _first(details, _LF_READ), _first(details, _LF_WRITTEN)
-    reasoned = _first(details, _LF_REASONED)
-    inner = [n for n in details if n.startswith("input_") and n not in ("input_tokens",)]
-    outer = [n for n in details if n.startswith("output_") and n not in ("output_tokens",)]
-    more, rest = _sum(details, inner), _sum(details, outer)
-    cached = sum(
-        _whole(details.get(n)) or 0 for n in ("cache_read_input_tokens", "cache_creation_input_tokens")
-    )
-    total = _first(details, ("total", "totalTokens", "total_tokens"))
-    apart = total != billed + (made or 0)
-    if total is not None and apart:
-        apart = total in (billed + more + (made or 0) + rest, billed + cached + (made or 0))
-    if apart or billed < (read or 0) + (written or 0):
-        billed += more + cached
-        made = made + rest if made is not None else None
+    read, written = _first(told, _LF_READ), _first(told, _LF_WRITTEN)
+    total = _first(told, _LF_TOTAL) or 0
+    known = {*_LF_READ, *_LF_WRITTEN, "input_tokens"}
+    known.update(name for name in told if "1h" in name or "5m" in name)
+    more = sum(n for name, n in told.items() if name.startswith("input_") and name not in known) + (read or 0)
+    rest = sum(n for name, n in told.items() if name.startswith("output_") and name != "output_tokens")
+    beside = total - billed - (made or 0)
+    """What the total has beside input and output."""
+    wrote, hour = writes_of(told, written)
+    both = writes_of(told, written, apart=True)[0] or 0
+    if written and both != 2 * written and both + more in (beside, beside - rest):
+        wrote = both
+    held = more + (wrote or 0)
+    if (held or rest) and (beside in (held, held + rest) or billed < (read or 0) + (wrote or 0)):
+        rest = 0 if beside == held else rest
+        # LangChain's callback subtracts what stands there twice, down to 0.
+        cut = billed == 0 and held < beside - rest and 2 * total != sum(told.values())
+        billed = beside - rest if cut else billed + held
+        made = None if made is None else made + rest
     return usage_record(
-        input_tokens=billed, output_tokens=made, cached=read, cache_write=written, reasoning=reasoned,
-        model=model, native={n: v for n, v in details.items() if _whole(v)},
-        bill=details, stated=stated,
+        input_tokens=billed, output_tokens=made, cached=read, cache_write=wrote, cache_write_1h=hour,
+        reasoning=_first(told, _LF_REASONED), total=billed + (made or 0), model=model,
+        native={name: n for name, n in told.items() if n}, bill=details, stated=stated,
     )  # fmt: skip
 
 
@@ -119,13 +127,16 @@ def of_metadata(usage: Any, model: str | None) -> Json | None:
     """The bill of a LangChain message (`usage_metadata`): input includes the cache, output the reasoning."""
     if not isinstance(usage, dict):
         return None
-    asked, made = usage.get("input_token_details"), usage.get("output_token_details")
-    asked, made = asked if isinstance(asked, dict) else {}, made if isinstance(made, dict) else {}
+    asked, made = mapping(usage.get("input_token_details")), mapping(usage.get("output_token_details"))
+    written, hour = writes_of(
+        {name: _whole(value) for name, value in asked.items()}, _whole(asked.get("cache_creation"))
+    )
     return usage_record(
         input_tokens=_whole(usage.get("input_tokens")),
         output_tokens=_whole(usage.get("output_tokens")),
         cached=_whole(asked.get("cache_read")),
-        cache_write=_whole(asked.get("cache_creation")),
+        cache_write=written,
+        cache_write_1h=hour,
         reasoning=_whole(made.get("reasoning")),
         model=model,
         bill=usage,
@@ -163,10 +174,6 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return count(value)
-
-
-def _sum(values: Json, names: Iterable[str]) -> int:
-    return sum(_whole(values.get(name)) or 0 for name in names)
 
 
 def provider_of(attributes: Json) -> str | None:

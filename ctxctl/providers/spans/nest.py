@@ -86,13 +86,13 @@ class SpanNest:
         return found if found is not span else None
 
     def around(self, spans: Iterable[Span]) -> set[int]:
-        """The `id`s of all spans around some."""
+        """The `id`s of all spans around some, up to their agents: what an agent asks is no call around it."""
         found: set[int] = set()
         for span in spans:
             above = self._above(span)
             while above is not None and id(above) not in found:
                 found.add(id(above))
-                above = self._above(above)
+                above = None if is_agent(above) else self._above(above)
         return found
 
     def session(self, span: Span) -> str | None:

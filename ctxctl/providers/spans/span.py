@@ -19,7 +19,9 @@ _SCOPES: Final = (
     ("scopeSpans", "spans"), ("scope_spans", "spans"), ("instrumentationLibrarySpans", "spans"),
     ("scopeLogs", "logRecords"), ("scope_logs", "log_records"),
 )  # fmt: skip
-_WRAPPERS: Final = ("spans", "data", "traces", "resource_spans", "items", "result", "results", "log_records")
+_WRAPPERS: Final = (
+    "spans", "data", "trace", "traces", "resource_spans", "items", "result", "results", "log_records",
+)  # fmt: skip
 
 
 class ReadBeside(NamedTuple):

@@ -30,6 +30,7 @@ from ctxctl.providers.spans.content import content, conversation
 from ctxctl.providers.spans.inferences import Inference, Inferences
 from ctxctl.providers.spans.nest import Agents, SpanNest, is_agent
 from ctxctl.providers.spans.span import MODELS, ReadBeside, Span, text_of
+from ctxctl.providers.usage import stated_record, total_of
 
 _ASKS: Final = (
     "chat",
@@ -216,7 +217,9 @@ def _given(span: Span) -> ReadBeside:
     attributes = span.attributes
     model = text_of(span, *MODELS)
     held = content(span)
-    usage = None if is_summed(span) else billing.of_span(attributes, billing.provider_of(attributes), model)
+    usage = billing.of_span(attributes, billing.provider_of(attributes), model)
+    if is_summed(span):
+        usage = stated_record(total_of("turn", usage))
     native_id = text_of(span, "gen_ai.response.id", "ai.response.id", "llm.response.id")
     return ReadBeside("llm", held.asked, held.answer, usage, model, None, native_id)
 
@@ -338,6 +341,8 @@ class AgentRuns:
             call.trace, call.parent, call.start, call.line = run.trace, run.id, run.start, run.line
             asked = talk._replace(messages=talk.messages[:at])
             bill = usage if len(answers) == 1 else None
+            if len(answers) > 1 and done == len(answers) - 1:
+                bill = stated_record(total_of("turn", usage))
             call.given = ReadBeside("llm", asked, [talk.messages[at]], bill, model)
             made.append(call)
         if made:

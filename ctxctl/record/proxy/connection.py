@@ -1,9 +1,9 @@
 """Passes bytes on between a program and a server, and finds the messages in copies of them.
 
 Each connection of the program has one connection to the server, begun with its first request and ended with
-it, so that keeping alive, closing, resetting and waiting mean the same on both.  Only two things are changed
-on the way: the line `Host` of each request's head, and the path in its first line where the provider spells
-it otherwise.
+it, so that keeping alive, closing, resetting and waiting mean the same on both.  Only this is changed on the
+way: the lines `Host` and `Origin` of each request's head, and the path in its first line where the provider
+spells it otherwise.
 """
 
 from __future__ import annotations

@@ -241,6 +241,7 @@ def _answer_body(status: int, fields: Fields, method: bytes) -> Body:
 
 
 _HOST: Final = re.compile(rb"(\r\n[Hh][Oo][Ss][Tt]:[ \t]*)[^\r]*")
+_ORIGIN: Final = re.compile(rb"(?i)(\r\norigin:[ \t]*)[^\r]*")
 
 
 class MisdirectedError(Exception):
@@ -254,13 +255,17 @@ class MisdirectedError(Exception):
 def check_request(request: Request, hosts: frozenset[str]) -> None:
     """Raise MisdirectedError for a request that no program sends to its API.
 
-    A web page sends such, or a program that takes this for a proxy of the network.
+    A web page sends such, or a program that takes this for a proxy of the network.  Some libraries name the
+    address that they connect to as the origin of a WebSocket; no page has this relay's own.
     """
     if request.method.upper() == b"CONNECT":
         raise MisdirectedError(405, "this is no proxy for other servers (CONNECT)")
     if not request.target.startswith(b"/") and request.target != b"*":
         raise MisdirectedError(421, "this is no proxy for other servers (an address in the request line)")
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.fields}
+    origins = [value.lower().decode("latin-1") for value in field_values(request.fields, b"origin")]
+    if request.upgrades and all(origin.removeprefix("http://") in hosts for origin in origins):
+        headers = {name: value for name, value in headers.items() if name.lower() != "origin"}
     why = refused(headers, hosts, hostless=request.version == b"HTTP/1.0")
     if why is not None:
         raise MisdirectedError(403 if "Origin" in why or "Sec-Fetch" in why else 421, why)
@@ -279,12 +284,13 @@ def with_provider_path(head: bytes, request: Request, bases: Bases) -> tuple[byt
 def addressed_to(
     head: bytes, request: Request, upstream: Upstream, network_proxy: NetworkProxy | None
 ) -> bytes:
-    """Return the head with the server's name in `Host`, and otherwise as it is.
+    """Return the head with the server's name in `Host`, and in `Origin` where there is one.
 
     `network_proxy`: the network's own proxy, which needs the whole address.
     """
     name = upstream.authority.encode("idna" if not upstream.host.isascii() else "ascii")
     head = _HOST.sub(lambda found: found[1] + name, head, count=1)
+    head = _ORIGIN.sub(lambda found: b"%b%b://%b" % (found[1], upstream.scheme.encode(), name), head)
     if network_proxy is None or upstream.scheme != "http" or not request.target.startswith(b"/"):
         return head
     line, crlf, rest = head.partition(b"\r\n")

@@ -270,9 +270,9 @@ COLUMNS: Final = (
 METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
 """How it is known what a step sent."""
 
-COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED, MISSED = 1, 2, 4, 8, 16, 32, 64
-"""Marks of a row, added up.  DOUBTED: a part of its bill cannot be true; `answered` and `billed` have it as
-counted."""
+COMPACTED, BROKEN, OVER, WARNED, SIMULATED, PARTIAL, MISSED = 1, 2, 4, 8, 16, 32, 64
+"""Marks of a row, added up.  PARTIAL: its output was logged before the answer's end; `answered` and `billed`
+have it as counted."""
 
 
 class Rows:
@@ -304,7 +304,7 @@ class Rows:
             | OVER * bool(step.window.over)
             | WARNED * (not WARNINGS.isdisjoint(row.flags))
             | SIMULATED * ("simulated" in row.flags)
-            | DOUBTED * bool(row.doubted)
+            | PARTIAL * bool(row.has_partial_output)
             | MISSED * (row.missed > 0)
         )
         model = None if row.model is None else self._models.setdefault(row.model, len(self._models))

@@ -19,6 +19,7 @@ from ctxctl.session.learned.place import sets_folder
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.store import write
 from ctxctl.trace.source import Source
+from ctxctl.user_folders import make_private
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}", re.ASCII)
 """What a client and a version may be called."""
@@ -48,7 +49,7 @@ def path_of(client: str, version: str) -> Path:
 def save_set(learned: LearnedSet) -> Path:
     """Keep a set in the place of the one of that client and version; raises OSError."""
     path = path_of(learned.client, learned.version)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     write(path, learned.encode() + b"\n")
     return path
 

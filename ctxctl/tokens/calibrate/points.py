@@ -120,7 +120,7 @@ class Gatherer:
         at.sizes = vector_sum(at.sizes, movement(step))
         at.broken = at.broken or is_break(step)
         usage = step.usage
-        if usage is None or usage.reported_input is None or "simulated" in step.flags:
+        if usage is None or usage.sent is None or "simulated" in step.flags:
             return
         if step.model is None or usage.provenance != "native":
             # What was worked out from other reports is not fitted to.
@@ -130,12 +130,12 @@ class Gatherer:
         if not any(at.sizes[: len(CLASSES)]):
             self._blind[key] += 1
             return
-        if not self._plausible(usage.reported_input, at):
+        if not self._plausible(usage.sent, at):
             self._contradicted[key] += 1
             return
         blind = step.window.uncounted != at.uncounted and at.last is not None
         if blind and not at.broken and model == at.model and at.last is not None:
-            row = _row(at.last, Point(at.segment, usage.reported_input, at.sizes))
+            row = _row(at.last, Point(at.segment, usage.sent, at.sizes))
             items = step.window.uncounted - at.uncounted
             self._blinds.setdefault(key, []).append(BlindRequest(row, items))
         if at.broken or blind or model != at.model:
@@ -143,7 +143,7 @@ class Gatherer:
             self._blind[key] += blind
         at.uncounted = step.window.uncounted
         at.broken, at.model = False, model
-        at.last = Point(at.segment, usage.reported_input, at.sizes)
+        at.last = Point(at.segment, usage.sent, at.sizes)
         self._points.setdefault(key, []).append(at.last)
 
     @staticmethod

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
-from ctxctl.user_folders import user_folder
+from ctxctl.user_folders import make_private, user_folder
 from ctxctl.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def folder() -> Path:
 def save(calibration: Calibration) -> Path:
     """Keep a calibration and use it from now on where none is named; raises OSError."""
     where = folder()
-    where.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(where)
     path = where / f"{calibration.digest}.json"
     write(path, calibration.encode() + b"\n")
     write(where / CURRENT, calibration.digest.encode() + b"\n")

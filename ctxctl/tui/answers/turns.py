@@ -21,6 +21,7 @@ from ctxctl.errors import UsageError
 from ctxctl.item_names import Named, NameList, local
 from ctxctl.model.addresses import escaped
 from ctxctl.model.hits import Hit
+from ctxctl.model.missed import unrecorded_cut
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.model.vocab import WARNINGS
@@ -140,7 +141,6 @@ _WORDS: Final = 200
 """Items whose first words are read for the list, and characters of each."""
 
 _NOTES: Final = {
-    "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
     "still_over_budget": "still over budget after everything that was cut",
     "over_budget": "over the budget",
     "unknown_base": "it builds on an assembly that is not known in full: the frame may lack items",
@@ -343,6 +343,8 @@ def frame_notes(step: Step) -> list[Note]:
     found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
     if "compacted" in step.flags or step.annotations.compactions:
         found.append(Note(_taken(compacting(step))))
+    if step.cut is not None:
+        found.append(Note(unrecorded_cut(step.cut), warning=True))
     if step.cache.miss is not None:
         found.append(Note(f"cache: {miss_text(step.cache.miss)}", warning=True))
     # Ids are the same in step after step: they stand with the stages.  What a compaction took stands above.

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from textual import events
+from textual.await_complete import AwaitComplete
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -93,7 +94,7 @@ def _runs(seen: Region, missing: Mapping[int, set[int]]) -> Iterator[tuple[int, 
             start = n
 
 
-class Board(Screen[Result]):
+class Board(textual_private.Present, Screen[Result]):
     """A screen that is painted by a `Canvas` and takes answers by a table; every screen here is one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -109,6 +110,10 @@ class Board(Screen[Result]):
     def on_answered(self, message: Answered) -> None:
         """Take an answer, or a part of one."""
         message.handle(self.handlers())
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close the screen, once and only while it is in front: Textual would close whichever is."""
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
     def _look(self) -> object:
         """All that the styles on the screen depend on and that may change while another one lies over it."""

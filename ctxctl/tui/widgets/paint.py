@@ -206,7 +206,7 @@ class Swatches(Widget):
         self._known.clear()
 
 
-class Painted(Widget, inherit_bindings=True):
+class Painted(textual_private.Present, inherit_bindings=True):
     """A widget whose lines are parts; their styles are those of the application's `Swatches`."""
 
     ALLOW_SELECT = False

@@ -99,8 +99,11 @@ class Prompt(Painted, can_focus=True):
             self.refresh()
 
     def open_over(self, screen: Screen[object]) -> None:
-        """Lie over the last line of a screen, and take the keys."""
-        self._before = screen.focused
+        """Lie over the last line of a screen, in place of another one that does, and take the keys."""
+        for other in screen.query(Prompt).filter(".-over"):
+            other.close()
+        before = screen.focused
+        self._before = before._before or before if isinstance(before, Prompt) else before
         self.add_class("-over")
         screen.mount(self)
         screen.set_focus(self, scroll_visible=False)

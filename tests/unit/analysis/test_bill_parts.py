@@ -13,7 +13,7 @@ from ctxctl.analysis.costs import Costs, StepCost, step_costs
 from ctxctl.cli.main import run
 from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, without_separate_parts
-from ctxctl.model.terms import PLAIN, Further, Terms, terms_of
+from ctxctl.model.terms import PLAIN, Pass, Terms, terms_of
 from ctxctl.record.bills import bill_of
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -75,19 +75,47 @@ def test_what_providers_write_is_read(usage: Any, response: Any, terms: Terms) -
     assert terms_of(fields_of(usage, response)) == terms
 
 
-def test_samplings_that_the_totals_leave_out_are_told_and_others_are_not() -> None:
-    last = {"type": "message", "input_tokens": 180, "output_tokens": 8, "cache_read_input_tokens": 0}
-    before = {"type": "compaction", "input_tokens": 100, "output_tokens": 83, "cache_read_input_tokens": 5000}
-    usage = {"input_tokens": 180, "output_tokens": 8, "iterations": [before, last]}
-    assert terms_of(fields_of(usage)).further == (Further("compaction", None, 100, 5000, 0, 0, 83),)
-    assert terms_of(fields_of({**usage, "iterations": [last]})) == PLAIN
-    whole = {
-        "input_tokens": 280,
-        "output_tokens": 91,
-        "cache_read_input_tokens": 5000,
-        "iterations": [before, last],
-    }
-    assert terms_of(fields_of(whole)) == PLAIN
+MESSAGE = {"type": "message", "input_tokens": 180, "output_tokens": 8, "cache_read_input_tokens": 40}
+COMPACTION = {"type": "compaction", "input_tokens": 100, "output_tokens": 83, "cache_read_input_tokens": 5000}
+ADVISOR = {"type": "advisor_message", "model": "claude-b", "input_tokens": 900, "output_tokens": 70}
+PASSES = (Pass("compaction", None, 5100, 5000, 0, 0, 83), Pass("message", None, 220, 40, 0, 0, 8))
+ASKED = (Pass("advisor_message", "claude-b", 900, 0, 0, 0, 70),)
+
+
+@pytest.mark.parametrize(
+    ("totals", "iterations", "passes", "further", "whole", "sent"),
+    [
+        # The totals leave the compaction out, or hold it already: the bill is the passes in sum.
+        ((180, 40, 8), [COMPACTION, MESSAGE], PASSES, (), (5320, 91), 220),
+        ((280, 5040, 91), [COMPACTION, MESSAGE], PASSES, (), (5320, 91), 220),
+        # They hold both passes of the model, the first alone, or the advisor's too.
+        ((360, 80, 16), [MESSAGE, ADVISOR, MESSAGE], PASSES[1:] * 2, ASKED, (440, 16), 220),
+        ((180, 40, 16), [MESSAGE, ADVISOR, MESSAGE], PASSES[1:] * 2, ASKED, (440, 16), 220),
+        ((1260, 80, 86), [MESSAGE, ADVISOR, MESSAGE], PASSES[1:] * 2, ASKED, (440, 16), 220),
+        # An answer that ends with its compaction was sent what that read.
+        ((0, 0, 0), [COMPACTION], PASSES[:1], (), (5100, 83), 5100),
+        # One pass is the bill; what is less than the totals is of their last request.
+        ((180, 40, 8), [MESSAGE], (), (), (None, None), 7),
+        ((9000, 40, 8), [COMPACTION, MESSAGE], (), (), (None, None), 7),
+    ],
+)  # fmt: skip
+def test_the_passes_of_a_request_are_its_bill_and_the_last_its_size(
+    totals: Any, iterations: Any, passes: Any, further: Any, whole: Any, sent: int
+) -> None:
+    names = ("input_tokens", "cache_read_input_tokens", "output_tokens")
+    usage = {**dict(zip(names, totals, strict=True)), "iterations": iterations}
+    fields = fields_of(usage)
+    terms = terms_of(fields)
+    assert (terms.passes, terms.further, terms.sent(7)) == (passes, further, sent)
+    assert (fields.get("input_tokens"), fields.get("output_tokens")) == whole
+    if passes:
+        recorded = bill_of({"usage": usage})
+        assert (recorded["input_tokens"], recorded["output_tokens"]) == whole
+
+
+def test_what_older_traces_tell_of_further_samplings_is_read() -> None:
+    old = {"type": "compaction", "input_tokens": 100, "cached_tokens": 5000, "output_tokens": 83}
+    assert terms_of({"further": [old]}) == Terms(further=PASSES[:1])
 
 
 def test_a_recorder_keeps_them_too() -> None:
@@ -133,6 +161,23 @@ def test_calls_of_tools_are_priced_apart_and_what_has_no_price_makes_a_lower_bou
     assert (costs.not_priced, costs.at_least) == ({"code_execution": 2}, True)
     assert cost.billed is not None
     assert cost.billed.total == D("0.016")
+
+
+@pytest.mark.parametrize(("first", "money"), [(190_000, "0.6480"), (250_000, "1.5780")])
+def test_each_pass_has_the_price_of_its_own_size(tmp_path: Path, first: int, money: str) -> None:
+    passes = [
+        {"type": "compaction", "input_tokens": first, "output_tokens": 0},
+        {"type": "message", "input_tokens": 24_000, "cached_tokens": 20_000, "output_tokens": 4000},
+        {"type": "advisor_message", "model": "claude-opus-4-8", "input_tokens": 1000, "output_tokens": 20},
+    ]
+    bill = {"input_tokens": first + 24_000, "cached_tokens": 20_000, "output_tokens": 4000}
+    costs, cost = spend(tmp_path, {**bill, "model": "claude-sonnet-4-5", "passes": passes})
+    # The first pass at 3 or, above 200,000, at 6 dollars a million; then 4,000 at 3, 20,000 at 0.30 and
+    # 4,000 at 15; beside them the advisor's 1,000 at 5 and 20 at 25.
+    assert costs.billed.total - costs.billed.further == D(money)
+    assert costs.billed.further == D("0.0055")
+    assert cost.step.window.used == 24_000
+    assert cost.billed_tokens == Tokens(first + 4000, 20_000, 0, 4000)
 
 
 def test_a_compaction_inside_of_a_request_is_billed_beside_it(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from ctxctl.analysis.shared_requests import moment, request_key
+from ctxctl.analysis.shared_requests import RequestsHeld, moment, request_key
+from ctxctl.importers import registry
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
+from ctxctl.trace.source import open_source
+from ctxctl.trace.writer import TraceWriter
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 
@@ -61,3 +64,20 @@ def test_a_day_is_that_of_utc() -> None:
     assert str(moment("2026-05-01T01:30:00")) == "2026-05-01 01:30:00+00:00"
     assert moment("yesterday") is None
     assert moment(None) is None
+
+
+def test_an_imported_trace_holds_the_requests_of_its_capture(tmp_path: Path) -> None:
+    capture, mirror = FIXTURES / "claude_code/session.jsonl", tmp_path / "mirror.jsonl"
+    found = registry.by_name("claude-code")
+    with open_source(capture) as source, mirror.open("wb") as file:
+        writer = TraceWriter(file)
+        for event in registry.capture_events(found, source, lambda _: None):
+            writer.write(event)
+    held = []
+    for path in (capture, mirror):
+        with Inspector.open(path) as inspector:
+            requests = RequestsHeld(inspector.params)
+            assert not [s for s in inspector.replay() if isinstance(s, Step) and requests.is_copy(s)]
+            held.append(requests.packed())
+    assert held[0]
+    assert held[0] == held[1]

@@ -104,16 +104,18 @@ def test_what_the_table_does_not_know_is_said(tmp_path: Path) -> None:
     assert (told["usd"], told["table_usd"], told["unpriced_requests"]) == ("0.5", None, 1)
 
 
-def test_what_is_said_of_runs_is_listed_and_not_summed_up(tmp_path: Path) -> None:
-    path = trace(tmp_path / "t.jsonl", *(usage(1000, stated_total_usd=f"0.0{n}") for n in range(1, 8)))
+def test_a_running_total_is_the_last_one_and_starts_anew_where_it_falls(tmp_path: Path) -> None:
+    said = ("0.01", "0.02", "0.05", "0.03", "0.04")
+    path = trace(tmp_path / "t.jsonl", *(usage(1000, stated_total_usd=usd) for usd in said))
     stated = sums(path).stated
-    assert (stated.requests, len(stated.runs)) == (0, 7)
-    told = list(stated_lines(stated, 7))
-    assert told[0] == "$0.0100 in all by the runtime's own account, as of 1.1"
-    assert told[-1] == "and 2 others (--json lists them)"
+    assert (stated.requests, stated.whole) == (0, Decimal("0.09"))
+    told = list(stated_lines(stated, 5))
+    assert [line.partition(" by")[0] for line in told] == ["$0.0500", "$0.0400"]
     held = stated_object(stated)
     assert held is not None
-    assert [one["usd"] for one in held["runs"]] == [f"0.0{n}" for n in range(1, 8)]
+    assert [(one["usd"], one["step"], one["billed_usd"]) for one in held["runs"]] == [
+        ("0.05", 3, "0.03"), ("0.04", 5, "0.02"),
+    ]  # fmt: skip
 
 
 def test_nothing_is_said_where_nothing_states_a_cost(tmp_path: Path) -> None:
@@ -134,7 +136,8 @@ def test_a_stream_says_what_its_run_cost() -> None:
             form = registry.detect(source)
             assert form is not None
             events = list(registry.capture_events(form, source, lambda _: None))
-        said = [e["data"]["stated_total_usd"] for e in events if "stated_total_usd" in e["data"]]
+        ends = [e["data"]["totals"] for e in events if e["event_type"] == "ctxctl.total.stated"]
+        said = [total["usd"] for totals in ends for total in totals if "usd" in total]
         # A run that nobody answered costs 0 and has no request to stand with.
         raw = re.findall(r'"total_cost_usd": *([0-9.]*[1-9][0-9]*)', path.read_text())
         assert said == [dollars(one) for one in raw]

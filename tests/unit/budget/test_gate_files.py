@@ -55,6 +55,18 @@ def test_the_action(tmp_path: Path) -> None:
     assert checked(tmp_path, "budget.toml", "none.json").returncode == 3
 
 
+def test_the_action_installs_by_hash_and_resolves_nothing() -> None:
+    step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][0]
+    installs = [shlex.split(line) for line in step["run"].splitlines() if "pip install" in line]
+    hashed, own = ([word for word in words if word.startswith("-")] for words in installs)
+    assert hashed == ["-m", "--quiet", "--require-hashes", "-r"]
+    assert installs[0][-1] == "$GITHUB_ACTION_PATH/requirements.txt"
+    assert own == ["-m", "--quiet", "--no-deps", "--no-build-isolation"]
+    locked = (ROOT / "requirements.txt").read_text()
+    for name in ("hatchling", "textual", "tiktoken", "google-re2"):
+        assert f"\n{name}==" in locked
+
+
 def test_the_hook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,7 +28,7 @@ def captures() -> list[tuple[str, str]]:
     found = []
     places = [*sorted(FIXTURES.glob("*/*")), *sorted((ROOT / "traces").glob("*.jsonl"))]
     for path in places:
-        if path.parent.name in ("damaged", "doubts"):
+        if path.parent.name in ("damaged", "bills_and_content"):
             continue
         try:
             with open_capture(str(path), None) as capture:

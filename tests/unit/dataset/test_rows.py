@@ -99,7 +99,7 @@ def test_sums_are_those_of_cost(capture: tuple[str, str, CaptureRows], opened: I
     assert len(steps) == costs.steps == sum(s["requests"] for s in sessions)  # type: ignore[misc]
     assert sum(s["sent"] for s in steps) == sum(s["sent"] for s in sessions)  # type: ignore[misc]
     usd = sum(s["usd"] or 0.0 for s in steps)  # type: ignore[misc]
-    assert usd == pytest.approx(float(costs.doubted.money.total))
+    assert usd == pytest.approx(float(costs.partial_outputs.money.total))
     assert usd == pytest.approx(sum(s["usd"] or 0.0 for s in sessions))  # type: ignore[misc]
     assert sum(s["billed"] for s in sessions) == costs.steps - costs.unreported  # type: ignore[misc]
     found: dict[Any, list[dict[str, Any]]] = defaultdict(list)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from ctxctl.engine.replay.frames import delta_of
 from ctxctl.engine.replay.rules import CataloguedModel
 from ctxctl.engine.sizes.limits import _catalogued
 from ctxctl.engine.sizes.scales import RAW, Scale, Uncalibrated
-from ctxctl.engine.sizes.sent import NEW, ObservedStep, SentMemory, SentSize, is_sound, moved_by, sent_size
+from ctxctl.engine.sizes.sent import NEW, ObservedStep, SentMemory, SentSize, moved_by, sent_size
 from ctxctl.model.whatif import Limits
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 from tests.oracle.scales import Known, Restless
@@ -27,17 +25,6 @@ def after_a_bill(scales: Any) -> SentMemory:
     running, size = sent_size(NEW, SEEN._replace(reported=150), scales)
     assert size == SentSize(150, "reported", None, 50, None)
     return running
-
-
-@pytest.mark.parametrize(
-    ("reported", "recorded", "sound"),
-    [
-        (None, 0, False), (0, 0, False), (0, 9, False), (400, 1000, True), (399, 1000, False),
-        (2, 6, True), (2, 7, False),
-    ],
-)  # fmt: skip
-def test_which_bills_can_be_true(reported: int | None, recorded: int, sound: bool) -> None:
-    assert is_sound(reported, recorded) is sound
 
 
 def test_without_a_bill_it_is_what_is_recorded() -> None:

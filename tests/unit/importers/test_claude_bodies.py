@@ -44,7 +44,8 @@ def test_a_request_has_its_own_answer_and_the_next_repeats_it() -> None:
     second = [step for step in steps if step.thread == "main"][1]
     assert second.texts()[-3:] == ["Let me look.", 'Read {"file_path":"/home/a/tide/notes.txt"}',
                                    "1\tthe tide turns at six today\n2\t"]  # fmt: skip
-    assert second.kinds()[:5] == ["tool_definition"] * 3 + ["system_prompt"] * 2
+    # One of the three tools is deferred, and nothing has found it.
+    assert second.kinds()[:4] == ["tool_definition"] * 2 + ["system_prompt"] * 2
 
 
 def test_the_session_is_the_one_of_the_index_and_ids_are_the_requests() -> None:

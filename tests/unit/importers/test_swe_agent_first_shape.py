@@ -23,7 +23,9 @@ def test_requests_and_answers() -> None:
     assert [request.model for request in found.requests()] == ["gpt-4.1-mini"] * 3
 
 
-def test_a_count_of_the_clients_own_is_no_bill() -> None:
+def test_the_counts_and_the_cost_of_an_answer_are_its_bill() -> None:
     found = read(FIRST)
-    assert found.usage() == []
+    assert [one[0] for one in found.usage()] == [24, 51]
+    bills = [e["data"] for e in found.events if e["event_type"] == "ctxctl.usage.reported"]
+    assert [(one["output_tokens"], one["stated_usd"]) for one in bills] == [(0, "0.0009"), (5, "0.0011")]
     assert [problem.slug for problem in found.problems] == []

@@ -116,8 +116,12 @@ def test_a_large_item_is_held_against_the_table(made: Made, monkeypatch: pytest.
     assert finding.message.endswith("% of the 8,000 (from the model table) that the prompt may hold")
 
 
-def test_an_unrecorded_cut_needs_a_frame_that_holds_part_of_the_bill(made: Made) -> None:
-    """Next to nothing of these requests is recorded, so nothing in the trace can say what left."""
+def test_of_a_request_that_is_hardly_recorded_only_a_fall_to_less_than_half_is_an_unrecorded_cut(
+    made: Made,
+) -> None:
     made.turn(1).item("only", "a few words").sent(["only"]).billed(60_000)
-    made.turn(2).sent(["only"]).billed(20_000)
-    assert not found(made.save(), "CTX027").findings
+    made.turn(2).sent(["only"]).billed(31_000)
+    made.turn(3).sent(["only"]).billed(15_000)
+    findings = found(made.save(), "CTX027").findings
+    assert [finding.tokens for finding in findings] == [16_000]
+    assert "a compaction that was not read; look at lines" in findings[0].message

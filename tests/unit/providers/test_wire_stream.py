@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from ctxctl.providers.dialects import by_name, stream
 
 
@@ -138,6 +140,44 @@ def test_chat_chunks() -> None:
         ("c2", ""),
     ]
     assert body["usage"] == {"prompt_tokens": 5, "completion_tokens": 7}
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        # Perplexity's: the piece, and all so far.
+        [
+            ({"content": "He"}, {"content": "He"}),
+            ({"content": "llo"}, {"content": "Hello"}),
+            ({}, {"content": "Hello"}),
+        ],
+        [({"content": ""}, {"content": "He"}), ({"content": ""}, {"content": "Hello"})],
+        [(None, {"content": "He"}), (None, {"content": "Hello"})],
+        # Pieces, and the whole at the end.
+        [({"content": "He"}, None), ({"content": "llo"}, None), (None, {"content": "Hello"})],
+        # Pieces alone, under either name or under both.
+        [(None, {"content": "He"}), (None, {"content": "llo"})],
+        [({"content": "He"}, {}), ({"content": "llo"}, {"content": None})],
+        [({"content": "Hel"}, {"content": "Hel"}), ({"content": "lo"}, {"content": "lo"})],
+    ],
+)
+def test_messages_that_grow_are_not_added_up(choices: list[tuple[Any, Any]]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "n", "arguments": "{}"}}
+    found = []
+    for at, (delta, message) in enumerate(choices, 1):
+        choice = {
+            "index": 0,
+            "delta": delta,
+            "message": message and {"role": "assistant", "tool_calls": [call]} | message,
+        }
+        found.append(
+            chunk(choice, usage={"prompt_tokens": 5, "completion_tokens": at, "total_tokens": 5 + at})
+        )
+    body = stream.streamed_response(sse(*found))
+    assert body is not None
+    assert body["choices"][0]["message"]["content"] == "Hello"
+    assert len(body["choices"][0]["message"].get("tool_calls", [call])) == 1
+    assert body["usage"]["completion_tokens"] == len(choices)
 
 
 def test_the_end_of_a_responses_stream_is_the_response() -> None:

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.record.proxy.messages import Body, MalformedError, head_end, parse_answer, parse_request
+from ctxctl.record.guard import own_hosts
+from ctxctl.record.proxy.messages import (
+    Body,
+    MalformedError,
+    MisdirectedError,
+    addressed_to,
+    check_request,
+    head_end,
+    parse_answer,
+    parse_request,
+)
+from ctxctl.record.proxy.upstreams import Upstream
 
 HEAD = b"POST /v1/x?y=%%20 HTTP/1.1\r\nHost: a\r\n%b\r\n"
 
@@ -143,3 +154,39 @@ def test_the_end_of_a_head_is_found_when_it_comes_in_pieces(first: int, second: 
             found = head_end(data[:stop], start)
     assert data[:found].endswith(b"\r\n\r\n")
     assert data[found:] == b"body"
+
+
+@pytest.mark.parametrize(
+    ("method", "origins", "passed"),
+    [
+        ("GET", ["http://127.0.0.1:9700"], True),
+        ("GET", ["http://LOCALHOST:9700"], True),
+        ("GET", [], True),
+        ("GET", ["http://127.0.0.1:9701"], False),
+        ("GET", ["https://api.example.com"], False),
+        ("GET", ["http://rebind.test:9700"], False),
+        ("GET", ["https://evil.example", "http://127.0.0.1:9700"], False),
+        ("GET", ["http://127.0.0.1:9700", "https://evil.example"], False),
+        ("GET", ["null"], False),
+        ("POST", ["http://127.0.0.1:9700"], False),
+    ],
+)
+def test_the_relays_own_address_as_origin_of_a_socket_becomes_the_servers(
+    method: str, origins: list[str], passed: bool
+) -> None:
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\n" if method == "GET" else ""
+    lines = "".join(f"oRigin: {origin}\r\n" for origin in origins)
+    text = f"{method} /v1/responses HTTP/1.1\r\nHost: 127.0.0.1:9700\r\n{upgrade}{lines}X-Origin: a\r\n\r\n"
+    head = text.encode()
+    request = parse_request(head)
+    if not passed:
+        with pytest.raises(MisdirectedError):
+            check_request(request, own_hosts(9700))
+        return
+    check_request(request, own_hosts(9700))
+    sent = addressed_to(head, request, Upstream("https", "api.example.com", 443), None)
+    own = [f"http://{name}" for name in ("127.0.0.1:9700", "LOCALHOST:9700")]
+    expected = text.replace("Host: 127.0.0.1:9700", "Host: api.example.com")
+    for name in own:
+        expected = expected.replace(name, "https://api.example.com")
+    assert sent.decode() == expected

@@ -30,6 +30,8 @@ from exchange_help import (
 )
 from record_help import SECRET, data, events, replayed, types
 
+from ctxctl.record import http
+
 
 @pytest.fixture
 def wire(tmp_path: Path) -> Wire:
@@ -289,6 +291,26 @@ def test_a_text_that_speaks_of_the_end_is_not_it(wire: Wire) -> None:
     wire.close()
     assert answers(wire.path) == ["hel" + text]
     stream[3]["delta"]["text"] = "lo"
+
+
+def test_the_end_of_a_stream_is_looked_for_in_its_last_event_alone(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, is_end = [], http.is_end
+    monkeypatch.setattr(
+        http, "is_end", lambda data, dialect: looked.append(len(data)) or is_end(data, dialect)
+    )
+    exchange = wire.send(body(user("hi"), stream=True))
+    exchange.head(200, SSE)
+    piece = raw([{"choices": [{"index": 0, "delta": {"content": "[DONE]"}}]}])
+    for _ in range(300):
+        exchange.data(piece)
+    assert looked == [len(piece)] * 300
+    exchange.data(piece + b"data: [DO")
+    assert answers(wire.path) == []
+    exchange.data(b"NE]\n\n")
+    assert answers(wire.path) == ["[DONE]" * 301]
+    wire.close()
 
 
 def test_an_answer_that_is_told_of_when_its_thread_has_gone_on(wire: Wire) -> None:

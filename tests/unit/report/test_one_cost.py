@@ -24,8 +24,8 @@ pytest.importorskip("pyarrow")
 
 FIXTURES: Final = Path(__file__).parents[3] / "fixtures"
 NAMES: Final = (
-    "aider", "claude_code", "claude_stream_json", "codex", "copilot_cli", "doubts", "gemini_cli", "goose",
-    "langfuse", "opencode", "otel", "pi", "tau_bench",
+    "aider", "bills_and_content", "claude_code", "claude_stream_json", "codex", "copilot_cli", "gemini_cli",
+    "goose", "langfuse", "opencode", "otel", "pi", "tau_bench",
 )  # fmt: skip
 _MONEY: Final = r"[≈≥]?(?:under )?\$[\d.,]+"
 Out = pytest.CaptureFixture[str]

@@ -140,6 +140,6 @@ function marksOf(row) {
   if (marks & 4) said.push('! over the cap');
   else if (marks & 8) said.push('! warning');
   if (marks & 16) said.push('≈ simulated');
-  if (marks & 32) said.push('≈ a bill that cannot be true');
+  if (marks & 32) said.push('≈ output as counted: it was logged before the answer\u2019s end');
   return said.join(', ');
 }

@@ -37,13 +37,12 @@ function costsPage() {
   const cost = index.cost;
   const known = priced(cost);
   const reported = cost.steps - cost.unreported_steps;
-  const counted = cost.doubted?.requests || cost.unreported_steps > cost.unsized_steps;
+  const counted = cost.partial_outputs?.requests || cost.unreported_steps > cost.unsized_steps;
   const made = [el('h2', {}, 'Costs'), facts([
     ['billed', reported ? `${known ? least(cost, summed(cost.billed)) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
       : 'no usage was read'],
-    ['priced as', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${least(cost, summed(cost.sent))}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
-    ['in doubt', Object.entries(cost.doubted?.parts ?? {}).map(([part, told]) => el('div', {},
-      `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
+    ['estimated', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${least(cost, summed(cost.sent))}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
+    ['outputs', cost.partial_outputs ? `output of ${plural(cost.partial_outputs.requests, 'request')} was logged before the answer's end: ${number(cost.partial_outputs.reported)} reported, ${number(cost.partial_outputs.counted)} counted` : null],
     ['not known', cost.unsized_steps ? `what ${plural(cost.unsized_steps, 'request')} cost: no bill tells how much was sent besides what is recorded` : null],
     ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `${dollars(cost.cache_breaks)}, derived` : null],

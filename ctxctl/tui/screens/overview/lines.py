@@ -362,7 +362,7 @@ def thread_line(view: View, line: int, width: int, state: State) -> Parts:
         "cost": "" if paid is None else paid_text(paid),
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
-        "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),
+        "output": (APPROXIMATE if thread.partial else "") + _known(thread.answered),
         "model": one_line(_models(thread)),
     }
     styles = {"new": "new", "freed": "freed", "!": "warning", "model": "muted"}

@@ -261,7 +261,7 @@ class SearchScreen(Board[None]):
         self.state = moves.moved(self.state, self.query_one("#hits", Rows).cursor)
         hit = self.state.hit
         if hit is not None:
-            self.app.pop_screen()
+            self.dismiss()
             self._turns.lead(hit.ordinal, hit.item)
             self._turns.tell_hit(said.label_of(self.state.finds, self.state.cursor))
 
@@ -279,7 +279,7 @@ class SearchScreen(Board[None]):
     def action_back(self) -> None:
         """Back to the main screen, where it was left."""
         self._stop_waiting()
-        self.app.pop_screen()
+        self.dismiss()
 
     def step(self, by: int) -> str:
         """Go to the next hit or the one before, seen from the main screen; where that is, in words."""

@@ -298,7 +298,7 @@ class SearchPart:
         if self.state.detail is None:
             return
         only = "" if self.state.only is None else str(self.state.only)
-        prompt = Prompt("only", value=only, history=self._filters, ident="filter")
+        prompt = Prompt("only", value=only, history=self._filters, classes="filter")
         prompt.open_over(self._host.screen)
         prompt.choose()
 

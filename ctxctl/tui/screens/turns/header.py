@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.item_names import both_ends
 from ctxctl.model.results import StageView, Step, Window
 from ctxctl.model.vocab import STAGES, UsedMethod, Verdict
-from ctxctl.report.bill_notes import doubt_text, miss_text, paid_text
+from ctxctl.report.bill_notes import miss_text, paid_text, partial_text
 from ctxctl.report.sent import NOT_RECORDED
 from ctxctl.text import cells
 from ctxctl.tui.layout import Parts, Piece, one_line, spread
@@ -437,6 +437,6 @@ def _bill(step: Step, *, whole: bool) -> str:
         text += f", {number(usage.reported_cached)} cached"
     if whole and step.cache.miss is not None:
         text += f", {miss_text(step.cache.miss)}"
-    if whole and usage.doubts:
-        text += "".join(f"; {doubt_text(doubt)}" for doubt in usage.doubts)
+    if whole and (partial := partial_text(usage)) is not None:
+        text += f"; {partial}"
     return text

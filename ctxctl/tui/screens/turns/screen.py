@@ -568,19 +568,19 @@ class TurnsScreen(Board[None]):
         """Ask which changes are to be listed."""
         self._search.open_filter()
 
-    @on(Prompt.Changed, "#filter")
+    @on(Prompt.Changed, ".filter")
     def filter_typed(self, message: Prompt.Changed) -> None:
         """Say what is wrong with the query."""
         message.stop()
         self._search.check_filter(message.prompt, message.value)
 
-    @on(Prompt.Accepted, "#filter")
+    @on(Prompt.Accepted, ".filter")
     def filter_accepted(self, message: Prompt.Accepted) -> None:
         """List the changes that fit the query."""
         message.stop()
         self._search.take_filter(message.prompt, message.value)
 
-    @on(Prompt.Cancelled, "#filter")
+    @on(Prompt.Cancelled, ".filter")
     def filter_cancelled(self, message: Prompt.Cancelled) -> None:
         """Leave the list as it was."""
         message.stop()

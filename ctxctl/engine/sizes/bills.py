@@ -1,0 +1,139 @@
+"""What a bill says of a request.
+
+The provider's input is right (DESIGN section 3, the bill is right): recorded content above it was not sent.
+
+Only an output may be replaced by a count, where the capture says that it was logged before the answer's end
+(`Usage.output_is_partial`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from ctxctl.model.records import Usage
+from ctxctl.model.results import Cut, Placement, UsageView
+
+LEAST_OUTPUT: Final = 0.5
+"""A partial output below this share of the visible answer is a placeholder.
+
+Of 2,375 such bills of Claude Code most report 1 to 10 tokens.  Of the 3,204 answers of other formats the
+smallest share is 0.836.  Reasoning is not in the share: providers drop or sum up what they billed of it."""
+GAP: Final = 5
+"""Tokens by which it has to be below: a share of a handful of tokens says nothing."""
+_TOO_MUCH: Final = {"exact": 0.02, "calibrated": 0.15}
+"""The share by which a count may exceed what the provider counts, by its method."""
+_FOREIGN: Final = 0.5
+"""The same for estimates and declared sizes: no tokenizer of the corpus gives less than half of our count."""
+_CUT_SHARE: Final = 0.02
+"""Share of the last bill that a fall must exceed: providers themselves leave out a little now and then."""
+_SCALE: Final = 2.0
+"""Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
+
+
+class Answer(NamedTuple):
+    """Tokens of an answer, as far as the trace holds it."""
+
+    said: int
+    """Of its texts and tool calls."""
+    thought: int = 0
+    """Of its reasoning: a summary of it in most captures."""
+
+    @property
+    def tokens(self) -> int:
+        """All of it."""
+        return self.said + self.thought
+
+
+class BilledStep(NamedTuple):
+    """A request's size as it was billed, beside its recorded content."""
+
+    reported: int
+    counted: int
+    model: str | None
+    line: int = 0
+    """The first line of its step in the trace."""
+
+
+def billed_size(usage: Usage | UsageView | None) -> int | None:
+    """How large the request was, as the provider says; None where it says nothing.
+
+    Of a request of several passes it is what the last one read.  No request has an input of 0 tokens:
+    clients write that where they were given no count.
+    """
+    if usage is None:
+        return None
+    size = usage.terms.sent(usage.input_tokens) if isinstance(usage, Usage) else usage.sent
+    return size or None
+
+
+def counted_output(usage: Usage, answer: Answer | None) -> int | None:
+    """The answer's tokens where the logged output is a placeholder; None where the log is right."""
+    if not usage.output_is_partial or usage.output_tokens is None or answer is None:
+        return None
+    is_low = usage.output_tokens < LEAST_OUTPUT * answer.said and answer.said - usage.output_tokens >= GAP
+    return answer.tokens if is_low else None
+
+
+def believed_output(usage: UsageView | None) -> int | None:
+    """Tokens of the answer: as reported, or as counted where the client logged a placeholder."""
+    if usage is None:
+        return None
+    return usage.reported_output if usage.believed_output is None else usage.believed_output
+
+
+def surely(tokens: int, method: str) -> int:
+    """How many tokens a count comes to at least, as the provider counts.
+
+    `method` is a name of `Window.by_method`.
+    """
+    return int(tokens * (1 - _TOO_MUCH.get(method.partition(":")[0], _FOREIGN)))
+
+
+def cut_of(
+    before: BilledStep | None, now: BilledStep, by_method: Mapping[str, int], *, explained: bool
+) -> Cut | None:
+    """What a request's bill shows to have left the window though nothing recorded says so.
+
+    Args:
+        before: The thread's last billed request.
+        now: This one.
+        by_method: Its recorded content by counting method.
+        explained: Whether the step records that something left (a compaction, a rewind).
+    """
+    unsent = max(0, sum(surely(tokens, name) for name, tokens in by_method.items()) - now.reported)
+    fell = before is not None and not explained and _fell(before, now)
+    if unsent < GAP and not fell:
+        return None
+    last = before.reported if before is not None else None
+    halved = fell and before is not None and now.reported * 2 < before.reported
+    grew = before is not None and now.counted >= before.counted
+    lines = (before.line if before is not None else now.line, now.line)
+    return Cut(unsent if unsent >= GAP else 0, now.reported, last, halved and grew, lines)
+
+
+def _fell(before: BilledStep, now: BilledStep) -> bool:
+    drop = before.reported - now.reported
+    if before.model != now.model or drop <= _CUT_SHARE * before.reported:
+        return False
+    return drop > _SCALE * max(0, before.counted - now.counted)
+
+
+def known_sent(frame: Iterable[Placement], entered: Iterable[Placement], billed: int) -> set[Placement]:
+    """The placements that a cut request is known to have sent: what entered with it, and tools and system.
+
+    As many of them as the bill has room for, the newest first.  The answer before may have been cut.  Where
+    contents that exceed the whole bill explain the cut, all others were sent.
+    """
+    frame = list(frame)
+    small = [p for p in frame if surely(p.tokens, p.method) <= billed]
+    if len(small) < len(frame) and sum(surely(p.tokens, p.method) for p in small) <= billed:
+        return set(small)
+    entered = [p for p in entered if p.kind not in ("assistant_message", "reasoning")]
+    known: set[Placement] = set()
+    room = billed
+    for placement in (*reversed(entered), *(p for p in frame if p.rank < 2)):
+        if placement.tokens <= room and placement not in known:
+            known.add(placement)
+            room -= placement.tokens
+    return known
