@@ -64,7 +64,7 @@ def falls(path: Path, top: Path) -> Iterator[Fall]:
             if before is None or before.model != step.model or before.usage is None:
                 continue
             told, now = before.usage.reported_input or 0, step.usage.reported_input
-            fell = step.window.recorded * 2 <= before.window.recorded
+            fell = step.window.recorded * 2 <= before.window.recorded > 0
             if now * 2 <= told and not fell and not any(map(_has_cause, since)):
                 yield Fall(path.relative_to(top).as_posix(), f"{step.turn}.{step.step}", told, now)
 
