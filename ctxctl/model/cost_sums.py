@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxctl.model.money import ZERO, Money, Tokens
 from ctxctl.model.terms import Stated
@@ -158,6 +159,8 @@ class _Bills(msgspec.Struct, array_like=True):
     """None: one of them has no bill, or no price."""
     open: int = 0
     """How many of them no total holds so far."""
+    turns: dict[str, None] = {}
+    """The totals of turns since the session's last one."""
 
 
 class StatedSums(msgspec.Struct, array_like=True):
@@ -212,8 +215,12 @@ class StatedSums(msgspec.Struct, array_like=True):
                 self.totals[f"{key}~{len(self.totals)}"] = before  # of an earlier run of the client
                 both = bills["session"].usd, before.billed_usd
                 bills["session"].usd = None if None in both else both[0] - both[1]  # type: ignore[operator]
-            if total.scope == "session":
-                self._hold(step)
+            turns = bills["session"].turns
+            if total.scope == "turn":
+                turns[key] = None
+            elif total.scope == "session":
+                self.totals |= {one: replace(self.totals[one], is_part=True) for one in turns}
+                turns.clear()
             place = (step.session, step.thread, step.turn, step.step)
             if total.scope == "request":
                 self.totals[key] = StatedTotal(*place, total, None, billed, is_part=True)
@@ -222,14 +229,6 @@ class StatedSums(msgspec.Struct, array_like=True):
                 held = min(bills[total.scope].open, bills["session"].open)
                 self.open, bills["session"].open = self.open - held, bills["session"].open - held
                 bills["turn"].open = 0
-
-    def _hold(self, step: Step) -> None:
-        """Mark the totals of a session's turns as held by that of the session."""
-        for key, one in reversed(self.totals.items()):
-            if one.session == step.session and one.total.scope == "turn":
-                if one.is_part:
-                    return
-                self.totals[key] = msgspec.structs.replace(one, is_part=True)
 
     @property
     def whole(self) -> Decimal | None:
