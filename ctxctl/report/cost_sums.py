@@ -261,6 +261,7 @@ def stated_object(stated: StatedSums) -> dict[str, Any] | None:
         "unpriced_requests": stated.unpriced,
         "total_usd": exact(whole),
         "total_is_priced": stated.is_priced,
+        "total_is_least": whole is not None and stated.is_least(0),
         **{name: stated.tokens(name) for name in FIGURES if name != "requests"},
         "runs": [_total_object(one) for one in stated.totals.values()],
     }
