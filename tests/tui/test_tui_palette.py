@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fake import FakeInspector, Request, SlowInspector, Thing, notes_agent
 from helpers import LARGE, SMALL, Session, check_golden, made, running, settle
@@ -40,7 +42,10 @@ HELD = [
 
 
 @pytest.mark.parametrize("keys", HELD)
-async def test_keys_that_come_while_a_screen_goes_do_nothing_on_it(keys: str) -> None:
+async def test_keys_that_come_while_a_screen_goes_do_nothing_on_it(
+    keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # one of the commands writes a file
     names = {"⏎": "enter", "⎋": "escape"}
     async with running(made(notes())) as session:
         for key in keys * 3:
