@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.independent.bills import Bill, apart, of_anthropic, of_openai
+from tests.independent.bills import Bill, apart, of_anthropic, of_gemini, of_openai
 from tests.independent.raw import Object, at, lines, number, objects
 from tests.independent.samples import samples
 
@@ -25,7 +25,7 @@ def stream_json(path: Path) -> list[Bill]:
             continue
         bill = of_anthropic(usage, ident)
         if at(line, "type") == "assistant" and bill is not None and bill.sent:
-            found[ident] = bill._replace(output=None)
+            found[ident] = bill._replace(output=None, is_partial=at(message, "stop_reason") is None)
     return list(found.values())
 
 
@@ -149,7 +149,8 @@ def langfuse(path: Path) -> list[Bill]:
     """Langfuse: generations with no other below them; the parts that begin with `input` are the input."""
     found = []
     for one in objects(path):
-        seen = [o for o in at(one, "observations") or () if isinstance(o, dict)]
+        listed = at(one, "observations") or at(one, "data") or ()
+        seen = [o for o in listed if isinstance(o, dict)]
         bills = {o.get("id"): bill for o in seen if (bill := _langfuse(o)) is not None}
         parents = {o.get("id"): o.get("parentObservationId") for o in seen}
         above = {parent for ident in bills for parent in _above(ident, parents)}
@@ -171,10 +172,45 @@ def _langfuse(observation: Object) -> Bill | None:
         return Bill(old[0], None, None, old[1])
     if not isinstance(usage, dict) or observation.get("type") not in {"GENERATION", "AGENT"}:
         return None
-    sent = sum(number(count) or 0 for name, count in usage.items() if name.startswith("input"))
-    cached = sum(number(count) or 0 for name, count in usage.items() if "cache" in name and "read" in name)
-    output = sum(number(count) or 0 for name, count in usage.items() if name.startswith("output"))
-    return Bill(sent, cached or None, None, output) if sent else None
+    parts = {name: number(count) or 0 for name, count in usage.items() if name != "total"}
+    read = sum(count for name, count in parts.items() if "cache" in name and "read" in name)
+    output = sum(count for name, count in parts.items() if name.startswith("output"))
+    # The same write is told in sum and by how long it lasts.
+    lasting = sum(count for name, count in parts.items() if "ephemeral" in name)
+    whole = sum(
+        count for name, count in parts.items() if "cache_creation" in name and "ephemeral" not in name
+    )
+    plain = sum(count for name, count in parts.items() if name.startswith("input") and not _apart(name))
+    written = max(lasting, whole)
+    sent = plain + read + written
+    return Bill(sent, read or None, written or None, output) if sent else None
+
+
+def _apart(name: str) -> bool:
+    return "cache" in name or "ephemeral" in name
+
+
+def langsmith(path: Path) -> list[Bill]:
+    """LangSmith: the usage of each run of a model, in LangChain's words; the cache is in the input."""
+    found = []
+    for one in objects(path):
+        message = at(one, "outputs", "generations", 0, 0, "message", "kwargs")
+        usage = at(message, "usage_metadata")
+        sent = number(at(usage, "input_tokens")) if at(one, "run_type") == "llm" else None
+        if sent:
+            details = at(usage, "input_token_details") or {}
+            lasting = sum(number(count) or 0 for name, count in details.items() if "ephemeral" in name)
+            written = lasting or number(details.get("cache_creation"))
+            found.append(
+                Bill(sent, number(details.get("cache_read")), written, number(at(usage, "output_tokens")))
+            )
+    return found
+
+
+def qwen(path: Path) -> list[Bill]:
+    """Qwen Code: each answer has Gemini's usage; thoughts are in the candidates, as OpenAI counts them."""
+    usages = [at(one, "usageMetadata") for one in lines(path) if at(one, "type") == "assistant"]
+    return _of(of_gemini({**usage, "thoughtsTokenCount": 0}) for usage in usages if isinstance(usage, dict))
 
 
 def spans(path: Path) -> list[Bill]:
@@ -265,6 +301,7 @@ def pi_rpc(path: Path) -> list[Bill]:
 READERS: dict[str, Callable[[Path], list[Bill]]] = {
     "claude-stream-json": stream_json, "copilot-chatreplay": chatreplay, "mini-swe-agent": mini_swe,
     "openhands": openhands, "inspect-ai": inspect, "atif": atif, "cursor": cursor, "kimi": kimi,
-    "amplifier": amplifier, "langfuse": langfuse, "otel": spans, "openinference": spans, "pi-rpc": pi_rpc,
+    "amplifier": amplifier, "langfuse": langfuse, "langsmith": langsmith, "otel": spans,
+    "openinference": spans, "pi-rpc": pi_rpc, "qwen-code": qwen,
 }  # fmt: skip
 """By the name that ctxctl gives the format."""

@@ -16,7 +16,8 @@ class Disagreement(NamedTuple):
     """One thing that two readers say differently."""
 
     what: str
-    """`bill`, `window`, `thread`, `items`, `status`, `new`, `freed`, `prefix`, `tokens`, `sum`."""
+    """`bill`, `window`, `further`, `believed`, `thread`, `items`, `status`, `new`, `freed`, `prefix`,
+    `tokens`, `sum`, `cost`, `cleared`, `stated`, `bound`."""
     where: str
     raw: Any
     """What the raw file says."""
@@ -62,18 +63,41 @@ def bills(found: list[Bill], steps: list[Object]) -> list[Disagreement]:
         if place_ is None:
             wrong.append(Disagreement("bill", bill.ident or "?", key, None))
         else:
-            del left[place_]
+            wrong += passes(bill, left.pop(place_)[1])
     wrong += [Disagreement("bill", place(step), None, told) for told, step in left]
     return wrong + [one for step in steps for one in window(step)]
 
 
-def window(step: Object) -> list[Disagreement]:
-    """What was billed is what was sent, and the sums hold."""
+def passes(bill: Bill, step: Object) -> list[Disagreement]:
+    """What the last pass read is what was sent; passes of other models, and outputs that are no bill's."""
     wrong = []
     held, usage = step["window"], step["usage"]
-    said = (held["used"], held["used_method"])
-    if usage is not None and usage["reported_input"] and said != (usage["reported_input"], "reported"):
-        wrong.append(Disagreement("window", place(step), usage["reported_input"], said))
+    size = bill.sent if bill.size is None else bill.size
+    if size and (held["used"], held["used_method"]) != (size, "reported"):
+        wrong.append(Disagreement("window", place(step), size, (held["used"], held["used_method"])))
+    told = at(usage, "terms", "further") or ()
+    further = [(one["model"], one["input_tokens"], one["output_tokens"]) for one in told]
+    if further != list(bill.further):
+        wrong.append(Disagreement("further", place(step), bill.further, further))
+    if usage["believed_output"] is not None and not bill.is_partial:
+        wrong.append(Disagreement("believed", place(step), None, usage["believed_output"]))
+    return wrong
+
+
+def cleared(gone: dict[str, set[str]], steps: list[Object]) -> list[Disagreement]:
+    """No result that a transcript says was cleared is in the window of that request."""
+    wrong = []
+    for step in steps:
+        kept = {item["item"] for item in items(step) if item["kind"] == "tool_result"}
+        kept &= {f"{use}/result" for use in gone.get(step["step_id"], ())}
+        wrong += [Disagreement("cleared", place(step), "cleared", sorted(kept))] if kept else []
+    return wrong
+
+
+def window(step: Object) -> list[Disagreement]:
+    """The sums of a step hold."""
+    wrong = []
+    held = step["window"]
     ledger = step["ledger"]
     after = ledger["window_before"] + ledger["new"] - ledger["freed"] + (ledger.get("reweighed") or 0)
     if after != ledger["window_after"] or held["recorded"] != ledger["window_after"]:
@@ -184,6 +208,7 @@ def wire(requests: list[Request], steps: list[Object]) -> list[Disagreement]:
     talks = frames.conversation([pair.blocks for pair in made], [dialect(pair.request.body) for pair in made])
     for number, pair in enumerate(made):
         wrong += window(pair.step)
+        wrong += [] if pair.request.bill is None else passes(pair.request.bill, pair.step)
         wrong += [Disagreement("thread", place(pair.step), *held) for held in _thread(number, made, talks)]
         if len(items(pair.step)) != len(pair.blocks):
             wrong.append(Disagreement("items", place(pair.step), len(pair.blocks), len(items(pair.step))))
@@ -240,7 +265,7 @@ def step(before: Pair, now: Pair) -> list[Disagreement]:
     """One request against the one before it."""
     wrong = []
     where, here, there = place(now.step), items(now.step), items(before.step)
-    change = frames.change(before.blocks, now.blocks, before.request.body, now.request.body)
+    change = frames.change(before.blocks, now.blocks, before.request.read, now.request.read)
     said = [item["status"] for item in here]
     for position, (mine, theirs) in enumerate(zip(change.status, said, strict=True)):
         if mine != theirs:
