@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.independent.bills import Bill, apart, of_anthropic, of_gemini, of_openai
-from tests.independent.raw import Object, at, lines, number, objects
+from tests.independent.raw import Object, at, lines, number, objects, values
 from tests.independent.samples import samples
 
 
@@ -191,20 +191,26 @@ def _apart(name: str) -> bool:
 
 
 def langsmith(path: Path) -> list[Bill]:
-    """LangSmith: the usage of each run of a model, in LangChain's words; the cache is in the input."""
-    found = []
+    """LangSmith: the usage of each run of a model, in OpenAI's or LangChain's words."""
+    runs: dict[Any, Object] = {}
     for one in objects(path):
-        message = at(one, "outputs", "generations", 0, 0, "message", "kwargs")
-        usage = at(message, "usage_metadata")
-        sent = number(at(usage, "input_tokens")) if at(one, "run_type") == "llm" else None
-        if sent:
-            details = at(usage, "input_token_details") or {}
-            lasting = sum(number(count) or 0 for name, count in details.items() if "ephemeral" in name)
-            written = lasting or number(details.get("cache_creation"))
-            found.append(
-                Bill(sent, number(details.get("cache_read")), written, number(at(usage, "output_tokens")))
-            )
-    return found
+        for run in [*(at(one, "post") or ()), *(at(one, "patch") or ())] or [one]:
+            ident = run.get("id") or run.get("dotted_order")  # a patch may name its place alone
+            known = next((held for name, held in runs.items() if str(name) in str(ident)), None)
+            known = runs.setdefault(ident, {}) if known is None else known
+            known.update({name: value for name, value in run.items() if value is not None})
+    found = []
+    for run in runs.values():
+        outputs = at(run, "outputs") if at(run, "run_type") == "llm" else None
+        message = at(outputs, "generations", 0, 0, "message", "kwargs")
+        usage = at(message, "usage_metadata") or at(outputs, "usage_metadata") or at(outputs, "usage")
+        details = at(usage, "input_token_details") or {}
+        lasting = sum(number(count) or 0 for name, count in details.items() if "ephemeral" in name)
+        written = lasting or number(details.get("cache_creation"))
+        bill = of_openai(usage)
+        read = number(details.get("cache_read"))
+        found.append(bill and bill._replace(cached=read or bill.cached, written=written))
+    return _of(found)
 
 
 def qwen(path: Path) -> list[Bill]:
@@ -287,7 +293,11 @@ def _of(found: Any) -> list[Bill]:
 def pi_rpc(path: Path) -> list[Bill]:
     """pi's events over a pipe: the message that an answer ended with."""
     found = []
-    for line in objects(path):
+    told = objects(path)
+    if at(told, 0, "schema_version") == "agentv.raw_provider_log_line.v1":  # its lines, each in a string
+        printed = (str(one["content"]).rpartition("[stdout] ")[2] for one in told)
+        told = [*values("\n".join(line for line in printed if not line.startswith("#")))]
+    for line in told:
         message = at(line, "message")
         if at(line, "type") == "message_end" and at(message, "role") == "assistant":
             found.append(apart(at(message, "usage"), "input", "cacheRead", "cacheWrite", "output", None))

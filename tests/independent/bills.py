@@ -124,7 +124,7 @@ def _messages(path: Path) -> dict[str, Bill]:
         if at(line, "type") != "assistant" or not isinstance(ident, str) or not isinstance(usage, dict):
             continue
         bill = of_anthropic(usage, ident)
-        if bill is None or not (bill.sent or bill.output):  # nothing was asked: the client's own words
+        if bill is None or not bill.sent:  # nothing was asked: the client's own words, or a placeholder
             continue
         known = found.setdefault(ident, bill._replace(is_partial=True))
         # The list of passes is whole on the last line alone.

@@ -10,12 +10,10 @@ from tests.independent.raw import at, lines
 
 
 def claude_code(path: Path) -> int:
-    """Claude Code writes a boundary and the summary; a cleared result (`microcompact`) takes no request."""
-    return sum(
-        at(line, "subtype") == "compact_boundary" and (at(line, "compactMetadata", "preTokens") or 0) > 0
-        for line in lines(path)
-        if not at(line, "isSidechain")
-    )
+    """Claude Code: boundaries; some versions keep the request as a helper's file, which has its bill."""
+    billed = len([*(path.with_suffix("") / "subagents").glob("agent-acompact-*.jsonl")])
+    own = (line for line in lines(path) if not at(line, "isSidechain"))
+    return sum(at(line, "subtype") == "compact_boundary" for line in own) - billed
 
 
 def codex(path: Path) -> int:
@@ -25,7 +23,19 @@ def codex(path: Path) -> int:
     return 0 if billed else len(found)
 
 
-UNBILLED: dict[str, Callable[[Path], int]] = {"claude-code": claude_code, "codex": codex}
+def stream_json(path: Path) -> int:
+    """Claude Code's printed stream: the boundary alone."""
+    return sum("compact_boundary" in (at(o, "subtype"), at(o, "message", "subtype")) for o in lines(path))
+
+
+def pi(path: Path) -> int:
+    """pi: an entry with the summary; one that an extension wrote may have taken no request."""
+    return sum(at(o, "type") == "compaction" and not at(o, "fromHook") for o in lines(path))
+
+
+UNBILLED: dict[str, Callable[[Path], int]] = {
+    "claude-code": claude_code, "claude-stream-json": stream_json, "codex": codex, "pi": pi,
+}  # fmt: skip
 """By the name that ctxctl gives the format."""
 
 

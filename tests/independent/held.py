@@ -60,7 +60,7 @@ def held(path: Path, ask: Ask, *, asking: bool = False) -> Held:
     if form in stated.READERS:
         raw, said = stated.by_scope(stated.READERS[form](path)), stated.said(told)
         wrong += [] if raw == said else [Disagreement("stated", "the whole capture", raw, said)]
-    if form in compactions.UNBILLED and (count := compactions.UNBILLED[form](path)) and not bound(told):
+    if form in compactions.UNBILLED and (count := compactions.UNBILLED[form](path)) > 0 and not bound(told):
         wrong.append(Disagreement("bound", "the whole capture", f"{count} compactions in no log", "no bound"))
     if form == "claude-code":
         wrong += compare.cleared(compactions.cleared(path), steps)

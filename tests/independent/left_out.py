@@ -76,8 +76,10 @@ def references(value: Any) -> list[Any]:
         return [name for one in value for name in references(one)]
     if at(value, "type") == "tool_reference":
         return [at(value, "tool_name")]
-    inner = at(value, "content") if str(at(value, "type")).endswith("tool_result") else None
-    return references(at(inner, "tool_references") if isinstance(inner, dict) else inner)
+    if not str(at(value, "type")).endswith("tool_result"):
+        return []
+    inner = at(value, "content")
+    return references((at(inner, "tool_references") if isinstance(inner, dict) else inner) or [])
 
 
 def _is_summary(block: Any) -> bool:

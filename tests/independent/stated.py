@@ -119,9 +119,9 @@ def crush(path: Path) -> list[Total]:
 
 
 def gemini_printed(path: Path) -> list[Total]:
-    """`gemini -p … --output-format stream-json`: the statistics at the end of a run."""
+    """`gemini -p … --output-format stream-json`: the statistics at the end of a prompt's run."""
     stats = [at(one, "stats") for one in objects(path) if at(one, "type") == "result"]
-    return [_total("session", 0, [at(one, "input_tokens")], at(one, "output_tokens")) for one in stats[-1:]]
+    return [_total("turn", 0, [at(one, "input_tokens")], at(one, "output_tokens")) for one in stats]
 
 
 def roo(path: Path) -> list[Total]:

@@ -333,8 +333,7 @@ def chained(requests: list[Request]) -> list[list[Block]]:
         own = blocks(request.read)
         before = whole.get(str(request.body.get("previous_response_id")), [])
         front = list(takewhile(lambda b: b.part in {"tools", "schema"} or b.kind == "system", own))
-        held = [*front, *before, *own[len(front) :]]
-        found.append(held)
+        found.append([*front, *_after_compaction([*before, *own[len(front) :]])])
         said = answer(request.said)
         output = [item for item in _list(said.get("output")) if isinstance(item, dict)]
         if said.get("id"):
@@ -342,6 +341,18 @@ def chained(requests: list[Request]) -> list[list[Block]]:
             packed = [i for i, b in enumerate(kept) if b.kind.startswith("compaction")]
             whole[str(said["id"])] = kept[packed[-1] if packed else 0 :]
     return found
+
+
+def _after_compaction(talk: list[Block]) -> list[Block]:
+    """What of a conversation is read: nothing before a compaction, but what users said where that was kept.
+
+    `/responses/compact` gives out what users said and its own item, and all of it is read; an answer before
+    the item is of a history that the provider itself compacted.
+    """
+    marks = [place for place, block in enumerate(talk) if block.kind.startswith("compaction")]
+    last = marks[-1] if marks else 0
+    answers = [b for b in talk[:last] if b.part == "assistant" and not b.kind.startswith("compaction")]
+    return talk[last:] if answers else talk
 
 
 def _text(part: str, kind: str, text: str, ident: str | None = None) -> Block:
