@@ -50,7 +50,8 @@ def captures(folder: Path) -> list[Path]:
         path
         for path in folder.rglob("*")
         if path.is_file()
-        and path.suffix not in {".md", ".db"}
+        and path.suffix != ".db"
+        and path.name != "README.md"
         and not any(one in path.parents for one in folders)
     ]
     return sorted(folders + files)

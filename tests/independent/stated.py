@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,24 +30,43 @@ def _total(scope: str, usd: Any, sent: Iterable[Any], output: Any) -> Total:
     return Total(scope, Decimal(str(usd or 0)), sum(number(one) or 0 for one in sent), number(output) or 0)
 
 
-_PRINTED = re.compile(r"^> Tokens: ([\d.,]+[kM]?) sent.*?([\d.,]+[kM]?) received", re.M)
-_COSTS = re.compile(r"Cost: \$([\d.,]+\d) (?:message|request|send), \$([\d.,]+\d) session")
+_REPORT = re.compile(r"^> Tokens: .*received.*(?:\nCost: .*)?", re.M)
+_FIGURE = re.compile(r"([\d.,]+[kM]?) (sent|cache write|cache hit|cached|received)")
+_COSTS = re.compile(r"Cost: \$([\d.,]+) \w+, \$([\d.,]*\d) session")
 
 
 def aider(path: Path) -> list[Total]:
-    """aider's `> Tokens:` lines, summed up by prompt; of a session the last cost."""
+    """aider's `> Tokens:` lines, summed up by prompt; of a session the last cost.
+
+    A report may go on in a line of its own, what was sent holds the cached part but in old versions, and a
+    session's cost that falls is that of another.
+    """
     found = []
     for session in path.read_text(encoding="utf-8", errors="replace").split("\n# aider chat started at")[1:]:
-        for turn in re.split(r"^(?=#### )", session, flags=re.M):
-            # Several lines of a prompt begin with the mark: only the last goes before an answer.
-            pairs = _PRINTED.findall(turn)
-            usd = sum((Decimal(one.replace(",", "")) for one, _ in _COSTS.findall(turn)), Decimal(0))
-            if usd or any(one[-1] in "kM" for pair in pairs for one in pair):
-                sent, output = (sum(map(_figure, side)) for side in zip(*pairs, strict=True))
-                found.append(Total("turn", usd, sent, output))
-        costs = _COSTS.findall(session)
-        found += [_total("session", costs[-1][1].replace(",", ""), (), 0)] if costs else []
+        costs: list[Decimal] = []
+        for turn in re.split(r"(?:^####.*\n)+", session, flags=re.M):
+            told = Total("turn")
+            rounded = False
+            for report in _REPORT.findall(turn):
+                figures = _FIGURE.findall(report)
+                of = {name: _figure(one) for one, name in figures}
+                sent = of.get("sent", 0)
+                cached = sum(count for name, count in of.items() if "cache" in name)
+                usd = sum((_usd(one) for one, _ in _COSTS.findall(report)), Decimal(0))
+                costs += [_usd(whole) for _, whole in _COSTS.findall(report)]
+                rounded = rounded or any(one[-1] in "kM" for one, _ in figures)
+                told = Total(
+                    "turn", told.usd + usd, told.sent + sent + (cached if cached > sent else 0),
+                    told.output + of.get("received", 0),
+                )  # fmt: skip
+            found += [told] if rounded or told.usd else []
+        ends = [one for one, after in pairwise([*costs, Decimal(-1)]) if after < one]
+        found += [Total("session", usd) for usd in ends]
     return found
+
+
+def _usd(printed: str) -> Decimal:
+    return Decimal(printed.replace(",", "").rstrip("."))
 
 
 def _figure(printed: str) -> int:

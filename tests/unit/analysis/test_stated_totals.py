@@ -44,7 +44,7 @@ North gate.
 Under the mat.
 
 > Tokens: 4k sent, 300 received.
-> Cost: $0.03 message, $0.05 session.
+Cost: $0.03 request, $0.05 session.
 """
 RESULT: Final = {
     "type": "result", "subtype": "success", "is_error": False, "num_turns": 1, "result": "Open.",
