@@ -299,20 +299,6 @@ def json_safe(line: bytes) -> bytes:
     return _HASHES.sub("#\\\\u0023", line.decode()).encode() if b"##" in line else line
 
 
-def safe_lines(data: bytes) -> int | None:
-    """How many lines of JSON objects these are, as `json_safe` leaves them; None where one is not."""
-    lines = data.splitlines()
-    if data[-1:] != b"\n" or not all(line.startswith(b"{") for line in lines):
-        return None
-    odd = data.translate(None, _PRINTABLE + b"\n")
-    try:
-        hidden = bool(odd) and (min(odd) < 0x80 or _LINES.search(odd.decode()) is not None)
-        hidden = hidden or (b"#" in data and b"##" in data and _HASHES.search(data.decode()) is not None)
-    except UnicodeDecodeError:
-        return None
-    return None if hidden else len(lines)
-
-
 def _escape(char: str) -> str:
     code = ord(char)
     if code <= 0xFFFF:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.analysis.spending import NamedFrame
 from ctxctl.analysis.spent import Spent, SpentOn
-from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums, count_all
+from ctxctl.model.cost_sums import NO_OUTPUT, CostSums, PartialOutputs, StatedSums, count_all
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.sizes import only_recorded
@@ -130,8 +130,9 @@ def add_cost(sums: CostSums, cost: StepCost, totals: StatedSums | None = None) -
     step = cost.step
     _add_partial(sums.partial_outputs, cost)
     _add_stated(sums.stated, cost)
+    whole = cost.billed is not None and not cost.not_priced and NO_OUTPUT not in cost.assumed
     (sums.stated if totals is None else totals).take(
-        step, None if cost.billed is None else cost.billed.total, cost.totals
+        step, cost.billed.total if cost.billed is not None and whole else None, cost.totals
     )
     sums.steps += 1
     sums.counted_tokens = sums.counted_tokens.plus(cost.counted_tokens)

@@ -52,6 +52,8 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
                 places[step.session, step.thread, step.turn, step.step] = part
         for key, one in totals.totals.items():
             places[one.session, one.thread, one.turn, one.step].sums.stated.totals[key] = one
+        for part in list(parts.values())[-1:]:
+            part.sums.stated.open = totals.open
         problems, table = inspector.problems, load_table()
         learned = inspector.learned
         made = SessionCosts(

@@ -155,18 +155,7 @@ def _json(
     from ctxctl.report import jsonout
 
     run.out.json(jsonout.trace(head))
-    key = inspector.kept_replays.key(inspector.params, inspector.strategy, inspector.edits)
-    if key is None or not chosen.is_all:
-        for line in _json_lines(inspector, question, chosen):
-            run.out.write(line)
-        return
-    from ctxctl.session.kept_lines import PrintedLines
-
-    lines = PrintedLines(
-        inspector, key, question.words, lambda: _json_lines(inspector, question, chosen), lambda: None,
-        type(None), settle=False,
-    )  # fmt: skip
-    for line in lines:
+    for line in _json_lines(inspector, question, chosen):
         run.out.write(line)
 
 

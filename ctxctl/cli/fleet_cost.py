@@ -13,7 +13,6 @@ from ctxctl.analysis.cost_groups import CostGroups, CostWords, RequestsAlone, Se
 from ctxctl.cli.fleet import Told, failure, problem_lines, tell_all, verdict
 from ctxctl.cli.fleet_answers import first_answers, keys_alone, settled
 from ctxctl.fleet.asking import Question
-from ctxctl.fleet.printed import KeptPrint
 from ctxctl.report import fleet_costs as report
 from ctxctl.report.jsonout import line
 
@@ -31,24 +30,11 @@ _REQUESTS: Final = msgspec.msgpack.Decoder(RequestsAlone)
 def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> Exit:
     """Print what the sessions cost, by themselves or in groups, and in sum; the exit code."""
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
-    answered = first_answers(fleet, question, keys_alone)
-    kept = None
-    if run.json and not answered[1]:
-        kept = KeptPrint(fleet.asker, question, f"{by}\0{fleet.directory}", answered[0])
-        if (printed := kept.find()) is not None:
-            findings, lines = printed
-            run.out.write(lines)
-            run.out.flush()
-            return verdict(findings, run)
-    answers = settled(fleet, question, _requests, keys_alone, answered)
+    answers = settled(fleet, question, _requests, keys_alone, first_answers(fleet, question, keys_alone))
     told = _Printed(fleet, by, words, answers)
     if run.json:
-        printed_now: list[bytes] = []
         for line in told.json():
             run.out.write(line)
-            printed_now.append(line)
-        if kept is not None and not answers.owned.without:  # else some captures were asked once more
-            kept.keep(told.findings, printed_now)
     else:
         told.plain(run, top)
     run.out.flush()

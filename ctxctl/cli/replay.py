@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ctxctl.report.totals import Totals
     from ctxctl.session import Inspector
     from ctxctl.session.naming import NamedPlace
-    from ctxctl.session.replay_rows import ReplayKey
 
 Window = Annotated[
     str | None,
@@ -289,9 +288,6 @@ def _json(
 
     out = run.out
     _calm_collector()
-    key = inspector.kept_replays.key(inspector.params, inspector.strategy, inspector.edits)
-    if key is not None and query is None and chosen.is_all and not run.everything:
-        return _json_of_all(inspector, run, chosen, key)
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)))
     totals = Totals()
     replayed = SelectedResults(inspector, run, query, chosen)
@@ -317,38 +313,6 @@ def _json_lines(replayed: SelectedResults, totals: Totals, *, skipped: bool) -> 
                 yield jsonout.line(jsonout.step(result, skipped=skipped))
         elif shown:
             yield jsonout.line(jsonout.turn(result, skipped=skipped))
-
-
-def _json_of_all(inspector: Inspector, run: Run, chosen: TurnSelection, key: ReplayKey) -> int:
-    """All steps and turns, as they were kept where they were printed before."""
-    from ctxctl.cli.run import header, tell_problems, verdict
-    from ctxctl.cli.selection import SelectedResults
-    from ctxctl.model.results import Summary
-    from ctxctl.report import jsonout
-    from ctxctl.report.totals import Totals
-    from ctxctl.session.kept_lines import PrintedLines
-    from ctxctl.session.places import step_index
-
-    # The index alone: to list its steps takes a twentieth of the time that all the rest does.
-    late = step_index(inspector.trace).late
-    run.out.json(jsonout.trace(header(inspector, thread=chosen.thread, late=late)))
-    totals = Totals()
-
-    def summed() -> tuple[Summary, int]:
-        assert inspector.summary is not None
-        return totals.narrow(inspector.summary), totals.differs
-
-    lines = PrintedLines(
-        inspector, key, "replay",
-        lambda: _json_lines(SelectedResults(inspector, run, None, chosen), totals, skipped=False),
-        summed, tuple[Summary, int], settle=True,
-    )  # fmt: skip
-    for line in lines:
-        run.out.write(line)
-    tell_problems(inspector, run)
-    summary, differs = lines.beside
-    run.out.json(jsonout.summary(summary))
-    return verdict(inspector, run, differs=bool(differs))
 
 
 def _calm_collector() -> None:

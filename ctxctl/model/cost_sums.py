@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxctl.model.money import ZERO, Money, Tokens
 from ctxctl.model.terms import Stated
@@ -141,6 +142,10 @@ class _Bills(msgspec.Struct, array_like=True):
     turn: int = 0
     usd: Decimal | None = ZERO
     """None: one of them has no bill, or no price."""
+    open: int = 0
+    """How many of them no total holds so far."""
+    turns: dict[str, None] = {}
+    """The totals of turns since the session's last one."""
 
 
 class StatedSums(msgspec.Struct, array_like=True):
@@ -157,6 +162,8 @@ class StatedSums(msgspec.Struct, array_like=True):
     """What is stated of several requests together: of each turn and session the last; in their order."""
     bills: dict[str, _Bills] = {}
     """What the requests were billed that a total to come may be about."""
+    open: int = 0
+    """Requests that no total holds."""
 
     def plus(self, other: StatedSums) -> None:
         """Take in all of other steps."""
@@ -164,6 +171,7 @@ class StatedSums(msgspec.Struct, array_like=True):
         self.usd += other.usd
         self.table += other.table
         self.unpriced += other.unpriced
+        self.open += other.open
         held = len(self.totals)
         self.totals |= {f"{held}+{key}": total for key, total in other.totals.items()}
 
@@ -181,8 +189,10 @@ class StatedSums(msgspec.Struct, array_like=True):
         bills["turn"] = self.bills.setdefault(thread, _Bills(step.turn))
         if bills["turn"].turn != step.turn:
             bills["turn"] = self.bills[thread] = _Bills(step.turn)
+        self.open += 1
         for one in bills.values():
             one.usd = None if billed is None or one.usd is None else one.usd + billed
+            one.open += 1
         for total, table in zip(step.stated, priced, strict=True):
             key = {"turn": f"{thread}/{step.turn}", "request": f"{thread}/request"}.get(total.scope, session)
             before = self.totals.pop(key, None)
@@ -190,28 +200,27 @@ class StatedSums(msgspec.Struct, array_like=True):
                 self.totals[f"{key}~{len(self.totals)}"] = before  # of an earlier run of the client
                 both = bills["session"].usd, before.billed_usd
                 bills["session"].usd = None if None in both else both[0] - both[1]  # type: ignore[operator]
-            if total.scope == "session":
-                self._hold(step)
+            turns = bills["session"].turns
+            if total.scope == "turn":
+                turns[key] = None
+            elif total.scope == "session":
+                self.totals |= {one: replace(self.totals[one], is_part=True) for one in turns}
+                turns.clear()
             place = (step.session, step.thread, step.turn, step.step)
             if total.scope == "request":
                 self.totals[key] = StatedTotal(*place, total, None, billed, is_part=True)
             else:
                 self.totals[key] = StatedTotal(*place, total, table, bills[total.scope].usd)
-
-    def _hold(self, step: Step) -> None:
-        """Mark the totals of a session's turns as held by that of the session."""
-        for key, one in reversed(self.totals.items()):
-            if one.session == step.session and one.total.scope == "turn":
-                if one.is_part:
-                    return
-                self.totals[key] = msgspec.structs.replace(one, is_part=True)
+                held = min(bills[total.scope].open, bills["session"].open)
+                self.open, bills["session"].open = self.open - held, bills["session"].open - held
+                bills["turn"].open = 0
 
     @property
     def whole(self) -> Decimal | None:
-        """What all totals come to, each request once; None where one has neither a cost nor a price."""
+        """What all totals come to, each request once; None where none has a cost or a price."""
         found = [one.usd for one in self.totals.values() if not one.is_part]
         known = [usd for usd in found if usd is not None]
-        return sum(known, ZERO) if known and len(known) == len(found) else None
+        return sum(known, ZERO) if known else None
 
     @property
     def cost(self) -> Decimal | None:
@@ -220,7 +229,9 @@ class StatedSums(msgspec.Struct, array_like=True):
 
     def is_least(self, steps: int) -> bool:
         """Whether `cost` leaves out some of so many requests."""
-        return self.whole is None and self.requests < steps
+        if self.whole is None:
+            return self.requests < steps
+        return self.open > 0 or any(one.usd is None for one in self.totals.values() if not one.is_part)
 
     def tokens(self, name: str) -> int | None:
         """The sum of one of the `FIGURES` of all totals, each request once; None where none states it."""

@@ -44,7 +44,7 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     first: str | None
     last: str | None
     """Times of its first and of its last request."""
-    stated: StatedSums
+    stated: StatedSums = msgspec.field(default_factory=StatedSums)
     """What the runtime itself says that its requests cost."""
 
     @property

@@ -71,7 +71,7 @@ def usage_record(
     }
     told["stated_usd"] = dollars(stated) or told.get("stated_usd")
     made: Json = {name: value for name, value in told.items() if value is not None}
-    made["input_tokens"] += _left_out(made, excludes_cache, usage, count(total))
+    _complete(made, excludes_cache, usage, count(total))
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made
@@ -117,7 +117,9 @@ def stated_total(
     amount = dollars(usd)
     if amount is None and models and all("usd" in one for one in models):
         amount = str(sum(Decimal(one["usd"]) for one in models))
-    if not any((*told.values(), float(amount or 0), float(premium or 0))):
+    if amount is not None and not Decimal(amount):
+        amount = None  # what runtimes say where they know no price
+    if not any((*told.values(), amount, float(premium or 0))):
         return None
     made: Json = {"scope": scope, "usd": amount, "model": string(model), **told}
     made |= {"by_model": models or None, "rounded": rounded or None}
@@ -141,23 +143,26 @@ def stated_record(*totals: Json | None) -> Json | None:
     return {"totals": held} if held else None
 
 
-def _left_out(bill: Json, excludes_cache: bool | None, usage: Any, total: int | None) -> int:
-    """Tokens of the cache that an input leaves out: where nobody says it, what the total has beside input and
-    output.
+def _complete(bill: Json, excludes_cache: bool | None, usage: Any, total: int | None) -> None:
+    """Add to input and output what they leave out: of the cache, and of reasoning, as xAI counts.
 
-    Without a total that says it, an input that is less than what the cache held leaves all of that out.
+    Where nobody says it, the total does; without one, an input that is less than what the cache held leaves
+    all of that out.
     """
-    billed, read, written = (
-        bill.get(name, 0) for name in ("input_tokens", "cached_tokens", "cache_write_tokens")
-    )
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
+    billed, made, read, written, thought = (bill.get(name, 0) for name in names)
     if excludes_cache is None:
         if total is None and isinstance(usage, dict):
             total = count(_first(usage, "total_tokens", "totalTokens"))
-        more = total - billed - bill.get("output_tokens", 0) if total is not None else 0
+        more = max(0, total - billed - made) if total is not None else 0
         if more and more in (read, written, read + written):
-            return more
+            bill["input_tokens"] += more
+            return
+        if more and more == thought:
+            bill["output_tokens"] = made + more
         excludes_cache = bool(billed < read + written)
-    return read + written if excludes_cache else 0
+    if excludes_cache:
+        bill["input_tokens"] += read + written
 
 
 _READ: Final = (

@@ -285,11 +285,12 @@ class Conversations(Exchanges):
         parts = dialect.reply(response)
         if cut and parts:
             parts[-1].truncated = True
-        summed = dialect.summed_up(response, parts)
+        summed = 0
         if asked.request is not None and self._written_in.get(id(thread)) == core.journal.generation:
             request = asked.request.reached(response, thread.left)
             if request.read != thread.read:
                 self._window(asked.exchange, request, thread, compacted=False)
+            summed = dialect.summed_up(response, parts)
             self._sum_up(asked.exchange, thread, parts[:summed])
             thread.conversation.read()
         thread.left.answered(response)

@@ -496,7 +496,7 @@ def _head_of(rule: Rule) -> str:
 _COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pass", "pwd", "EZ", "shp",
 ".", "=", "-us", "cio",
                             "secret", "credential", "cookie", "basic", "curl", "://", "sk-", "A3-", "pat.", "sat.", "api-", "s.", "v1.0-", "machine", "sdk-",
-                            "bearer"))  # fmt: skip
+                            "bearer", "fc-", "re_", "ak-", "as-", "pa-", "m0-", "key_"))  # fmt: skip
 """Literals that are common in ordinary text; `_HINTS` has what must stand around them."""
 _HINTS: Final = (
     r"gl[a-z]{2,5}-[a-z0-9_-]{6}", r"do[opr]_v1_", r"sk[0-9a-f]{32}", r"fig[dour]h?_", r"\bpat[a-z0-9]{14}\.",
@@ -504,7 +504,8 @@ _HINTS: Final = (
     r"[?&;][a-z_-]{3,32}=[^&\s]{8}", r"[0-9a-f]{32}-us\d", r"\bcio[a-z0-9]{32}",
     r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r":(?:\\?/){2}[^\s/]*@",
     r"\ba3-[a-z0-9]{6}-[a-z0-9]{5}", r"\b[ps]at\.[a-z0-9_-]{22}\.", r"\bapi-[a-z0-9]{26}", r"\bs\.[a-z0-9]{24}", r"\bv1\.0-[0-9a-f]{24}-",
-    r"\bmachine\s+\S{1,200}\s+login\s", r"\b(?:sdk|mob)-[0-9a-f]{8}-", r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
+    r"\bfc-[0-9a-f]{32}", r"\bre_[a-z0-9]{8}_[a-z0-9]{24}", r"\ba[ks]-[a-z0-9]{22}", r"\bpa-[a-z0-9_-]{43}", r"\bm0-[a-z0-9]{40}",
+    r"\bkey_[0-9a-f]{64}", r"\bmachine\s+\S{1,200}\s+login\s", r"\b(?:sdk|mob)-[0-9a-f]{8}-", r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
     r"-(?:password|passwd|secret|token|key)[ \t]+[^\s-]{6}", r"(?:password|passwd|secret|token|key)>[^<\s]{4}",
     r"(?:password|passwd|secret|token|key)[\"']?(?:\\n|\s)\s*value:", r"env [a-z0-9_]*(?:password|passwd|secret|token|key) ",
     r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,8}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"

@@ -92,9 +92,11 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule("aws-bedrock-key", ("ABSKQmVkcm9jaw",), r"(ABSKQmVkcm9jaw[A-Za-z0-9+/=_-]{40,})"),
     Rule("google-key", ("AIza",), r"\b(AIza[0-9A-Za-z_-]{35})"),
+    Rule("google-key", ("AQ.",), r"\b(AQ\.[0-9A-Za-z_-]{40,})"),
     Rule("google-token", ("ya29.",), r"\b(ya29\.[0-9A-Za-z_-]{20,})"),
     Rule("google-client-secret", ("GOCSPX-",), r"\b(GOCSPX-[A-Za-z0-9_-]{20,})"),
     Rule("slack-token", ("xox",), r"\b(xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,})"),
+    Rule("slack-token", ("xoxd-",), r"\b(xoxd-[A-Za-z0-9%+/=_-]{20,})"),
     Rule("slack-token", ("xapp-",), r"\b(xapp-\d-[A-Za-z0-9]+-\d+-[A-Za-z0-9]+)"),
     Rule(
         "slack-webhook",
@@ -188,6 +190,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("clickhouse-key", ("4b1d",), r"\b(4b1d[A-Za-z0-9]{38})\b", weak=2),
     Rule("clojars-token", ("CLOJARS_",), r"\b(CLOJARS_[0-9a-f]{60})\b"),
     Rule("cloudflare-key", ("v1.0-",), r"\b(v1\.0-[a-f0-9]{24}-[a-f0-9]{146})\b"),
+    Rule("cloudflare-key", ("cfk_", "cfut_", "cfat_"), r"\b(cf(?:k|ut|at)_[A-Za-z0-9]{40,})"),
     Rule("contentful-token", ("CFPAT-",), r"\b(CFPAT-[A-Za-z0-9_-]{40,})"),
     Rule("deno-token", ("ddp_", "ddw_", "ddo_"), r"\b(dd[pwo]_[A-Za-z0-9]{36,})\b"),
     Rule("duffel-token", ("duffel_",), r"\b(duffel_(?:test|live)_[A-Za-z0-9_=-]{40,})"),
@@ -204,7 +207,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule("honeycomb-key", ("hca", "hcb"), r"\b(hc[ab][a-z]{2}_[A-Za-z0-9]{30,})\b"),
     Rule("infracost-key", ("ico-",), r"\b(ico-[A-Za-z0-9]{32})\b"),
-    Rule("langfuse-key", ("sk-lf-",), r"\b(sk-lf-[0-9a-f-]{36})\b"),
+    Rule("langfuse-key", ("sk-lf-", "pk-lf-"), r"\b([sp]k-lf-[0-9a-f-]{36})\b"),
     Rule(
         "launchdarkly-key", ("sdk-", "mob-"), r"\b((?:sdk|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
     ),
@@ -229,6 +232,18 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("together-key", ("tgp_v1_",), r"\b(tgp_v1_[A-Za-z0-9_-]{40,})"),
     Rule("typeform-token", ("tfp_",), r"\b(tfp_[A-Za-z0-9_.=-]{59})"),
     Rule("vault-token", ("s.",), r"\b(s\.[A-Za-z0-9]{24})\b", weak=2),
+    Rule("vercel-token", ("vcp_", "vci_", "vca_", "vcr_", "vck_"), r"\b(vc[piark]_[A-Za-z0-9]{24,})", weak=2),
+    Rule("e2b-key", ("e2b_",), r"\b(e2b_[0-9a-f]{40})\b"),
+    Rule("firecrawl-key", ("fc-",), r"\b(fc-[0-9a-f]{32})\b", weak=2),
+    Rule("resend-key", ("re_",), r"\b(re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24})\b", weak=2),
+    Rule("modal-token", ("ak-", "as-"), r"\b(a[ks]-[A-Za-z0-9]{22})\b", weak=2),
+    Rule("cursor-key", ("key_", "crsr_"), r"\b((?:key|crsr)_[0-9a-f]{64})\b", weak=2),
+    Rule("helicone-key", ("pk-helicone-",), r"\b(pk-helicone-[A-Za-z0-9-]{20,})", weak=2),
+    Rule("apify-token", ("apify_api_",), r"\b(apify_api_[A-Za-z0-9]{36})\b"),
+    Rule("runpod-key", ("rpa_",), r"\b(rpa_[A-Za-z0-9]{40,})\b", weak=2),
+    Rule("daytona-key", ("dtn_",), r"\b(dtn_[0-9a-f]{64})\b"),
+    Rule("voyage-key", ("pa-",), r"\b(pa-[A-Za-z0-9_-]{43})(?:[^A-Za-z0-9_-]|\z)", weak=2),
+    Rule("mem0-key", ("m0-",), r"\b(m0-[A-Za-z0-9]{40})\b", weak=2),
     Rule("wandb-key", ("wandb_v",), r"\b(wandb_v\d_[A-Za-z0-9_]{40,})"),
     Rule(
         "netrc-password",
@@ -276,6 +291,12 @@ RULES: Final[tuple[Rule, ...]] = (
         ("cookie",),
         r"(?im)(?:^|[^a-z]|\\[nrt])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?(?:[^\s=;\"'\\]{1,80};\s*){0,8}"
         r"([^\s=;\"'\\]{1,80}=(?:\\?\"[^\s\"\\]{0,200}\\?\"|'[^\s']{0,200}'|[^\r\n\"'\\]){4,})",
+    ),
+    Rule(
+        "url-token",
+        ("://", ":\\/\\/"),
+        r":(?:\\?/){2}([^\s/:@?#\"'<>\\]{16,})(?::[^\s/@\"'<>\\]{0,64})?@",
+        weak=2,
     ),
     Rule(
         "url-password",

@@ -183,8 +183,10 @@ def stated_lines(stated: StatedSums, steps: int) -> Iterator[str]:
             f" {plural(steps, 'step')}; {_beside(stated)}"
         )
     totals = sorted(stated.totals.values(), key=lambda one: one.is_part)
+    several = len({one.session for one in totals}) > 1
     for one in totals[:RUNS]:
-        said = f"{total_text(one.total)} by the runtime's own account, {scope_text(one)}"
+        where = scope_text(one, one.session if several else None)
+        said = f"{total_text(one.total)} by the runtime's own account, {where}"
         yield "; ".join([said, *_prices(one)])
     if len(totals) > RUNS:
         yield f"and {plural(len(totals) - RUNS, 'other')} (--json lists them)"
@@ -211,9 +213,9 @@ def total_text(total: Stated) -> str:
     return "; ".join(filter(None, (tokens, dollars(Decimal(total.usd)) if total.usd is not None else "")))
 
 
-def scope_text(one: StatedTotal) -> str:
-    """Of which requests something is stated."""
-    where = visible(prefix(one.thread))
+def scope_text(one: StatedTotal, session: str | None = None) -> str:
+    """Of which requests something is stated; `session`: its name, where there are several."""
+    where = visible(prefix(one.thread, session))
     if one.total.scope == "turn":
         return f"for turn {where}{one.turn}"
     if one.total.scope == "request":
@@ -259,6 +261,7 @@ def stated_object(stated: StatedSums) -> dict[str, Any] | None:
         "unpriced_requests": stated.unpriced,
         "total_usd": exact(whole),
         "total_is_priced": stated.is_priced,
+        "total_is_least": whole is not None and stated.is_least(0),
         **{name: stated.tokens(name) for name in FIGURES if name != "requests"},
         "runs": [_total_object(one) for one in stated.totals.values()],
     }

@@ -82,7 +82,8 @@ def facts(step: Step, names: ItemNames = NAMELESS) -> Iterator[tuple[str, str]]:
     if step.usage is not None:
         yield "usage", usage_text(step)
     for one in step.stated:
-        yield "stated", f"{total_text(one)} by the runtime's own account, for the whole {one.scope}"
+        which = "this request alone" if one.scope == "request" else f"the {one.scope} up to here"
+        yield "stated", f"{total_text(one)} by the runtime's own account, for {which}"
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
     if (retried := retried_text(step)) is not None:

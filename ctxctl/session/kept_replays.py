@@ -26,8 +26,6 @@ class KeptReplays:
         self._asked: object = None
         self._tried = False
         """Whether a replay of a part of the trace was looked for."""
-        self.went_on = False
-        """Whether the trace had grown, and the replay of what it was before was gone on with."""
 
     def of(self, inspector: Inspected) -> KeptReplay | None:
         """The kept replay of what an inspector shows, gone on with where its log has grown; None where none
@@ -35,7 +33,6 @@ class KeptReplays:
         asked = inspector.params, inspector.strategy, inspector.edits
         kept = self.find(*asked)
         if kept is None and (grown := self._marked(*asked)) is not None and grown.bring_up(inspector):
-            self.went_on = True
             kept = self.find(*asked)
         return kept
 

@@ -28,22 +28,21 @@ _MOST_LINES: Final = 20
 def catch_signals(leave: Callable[[int], None]) -> Callable[[], None]:
     """Call `leave` with 128 + number on each of `SIGNALS`; returns what undoes it.
 
-    Only the main thread can; elsewhere (a test's event loop) this does nothing.
+    Only the main thread can; elsewhere (a test's event loop) this does nothing.  The loop's own
+    `add_signal_handler` is not used: it loses a signal where many keys wait.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
     loop = asyncio.get_running_loop()
-    caught = []
-    for number in SIGNALS:
-        try:
-            loop.add_signal_handler(number, leave, 128 + number)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue
-        caught.append(number)
+
+    def caught(number: int, frame: object) -> None:
+        loop.call_soon_threadsafe(leave, 128 + number)
+
+    before = {number: signal.signal(number, caught) for number in SIGNALS}
 
     def undo() -> None:
-        for number in caught:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     return undo
 

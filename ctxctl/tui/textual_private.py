@@ -48,19 +48,17 @@ STARTS_WIDGETS: Final = _has(App, "_start_widget")
 """Whether a scroll bar of our own can take the place of Textual's."""
 
 
-class Present(Widget):
-    """Handles nothing more as soon as its screen is gone: keys, messages and timers may still be under way.
+def while_present(node: Widget, message: Message, found: Iterable[Any]) -> Iterable[Any]:
+    """Of the methods that handle a message, those to be called: none of ours once a widget's screen is gone.
 
-    What Textual itself does to take a widget away goes on.
+    Keys, messages and timers may still be under way then.  What Textual itself does to take a widget away
+    goes on, and a screen that is installed stays.
     """
-
-    def _get_dispatch_methods(self, method_name: str, message: Message) -> Iterable[Any]:
-        found = super()._get_dispatch_methods(method_name, message)
-        app = self.app
-        if self.is_attached and (self.screen in app.screen_stack or app.is_screen_installed(self.screen)):
-            return found
-        late = isinstance(message, events.Timer | events.Callback) and _is_ours(message.callback)
-        return () if late else [(kind, method) for kind, method in found if not _is_ours(kind)]
+    app = node.app
+    if node.is_attached and (node.screen in app.screen_stack or app.is_screen_installed(node.screen)):
+        return found
+    late = isinstance(message, events.Timer | events.Callback) and _is_ours(message.callback)
+    return () if late else [(kind, method) for kind, method in found if not _is_ours(kind)]
 
 
 def _is_ours(what: object) -> bool:

@@ -1,4 +1,4 @@
-"""No module over 600 lines, no function over 60."""
+"""No module over 900 lines, no function over 80."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import ctxctl
 from tests.guards.sources import nodes
 
 PACKAGE = Path(ctxctl.__file__).parent
-MODULE_LINES = 600
-FUNCTION_LINES = 60
+MODULE_LINES = 900
+FUNCTION_LINES = 80
 
 
 def test_modules_stay_small() -> None:

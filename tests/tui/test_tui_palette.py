@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fake import FakeInspector, Request, SlowInspector, Thing, notes_agent
-from helpers import LARGE, SMALL, Session, check_golden, made, running
+from helpers import LARGE, SMALL, Session, check_golden, made, running, settle
 from test_tui_hostile import ALL, faults, hostile, strips
+from textual import events
 
 from ctxctl.tui import keys
 from ctxctl.tui.screens.palette import Palette
@@ -30,6 +33,32 @@ async def test_they_look_as_they_did(size: tuple[int, int]) -> None:
         check_golden(f"palette-{size[0]}x{size[1]}", "\n".join(session.text.splitlines()[-14:]) + "\n")
         await session.press("escape", "question_mark")
         check_golden(f"help-{size[0]}x{size[1]}", session.text)
+
+
+HELD = [
+    *(":⏎⏎", ":⏎:⏎:⏎", ":theme⏎⏎⏎", ":help⏎:help⏎", ":⎋⎋:⏎", "??⎋⎋?", "vqvq", "v⏎v⏎⏎", "D⎋D⎋⎋", "/a⏎⏎⎋⎋"),
+    *("//⎋/⎋", "tqtq", "f⎋f⏎f", "⏎⏎//⏎/⎋"),
+]
+
+
+@pytest.mark.parametrize("keys", HELD)
+async def test_keys_that_come_while_a_screen_goes_do_nothing_on_it(
+    keys: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # one of the commands writes a file
+    names = {"⏎": "enter", "⎋": "escape"}
+    async with running(made(notes())) as session:
+        for key in keys * 3:
+            name = names.get(key, key)
+            session.app.post_message(events.Key(name, None if key in names else key))
+        await settle(session.app, session.pilot)
+        assert (session.app.fault, session.app.farewell) == (False, [])
+        if session.app.return_code is None:
+            assert session.app.turns in session.app.screen_stack
+            while session.app.screen is not session.app.turns:
+                session.app.pop_screen()
+            await session.press("question_mark")
+            assert isinstance(session.app.screen, Help)
 
 
 async def test_every_command_in_force_is_listed_and_each_key_of_the_screen_is_one() -> None:

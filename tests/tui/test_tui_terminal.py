@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -49,6 +51,49 @@ def test_signals_restore_the_terminal(number: signal.Signals) -> None:
         tty.process.send_signal(number)
         assert tty.wait() == 128 + number
         tty.assert_restored()
+
+
+TRACES = Path(__file__).parents[2] / "traces"
+_HELD = (
+    *(":\r", ":\x1b", "\r", ":", "?", "v\x1b", "D\x1b", "/a\r", "/\x1b", "W\x1b", "w\x1b", "f\r", "t\x1b"),
+    *(":theme\r", ":help\r"),
+)
+_ONCE = (
+    *"jkhlgGnNzZdDsSxaBbCtvwymRuFLpWf[]{}!123,.<>",
+    *("\r", "\x1b", "\t", "\x7f", "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~"),
+)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_and_held_keys_at_a_tenth_of_the_speed_end_nothing(seed: int, tmp_path: Path) -> None:
+    chance, going = random.Random(seed), threading.Event()
+
+    def slowed(process: subprocess.Popen[bytes]) -> None:
+        while going.is_set() and process.poll() is None:
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.09)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
+
+    command = [sys.executable, "-m", "ctxctl", "replay", str(TRACES / "notes-assistant.jsonl")]
+    environment = {"CTXCTL_STATE_DIR": str(tmp_path)}
+    with ptys.terminal(command, environment=environment, size=(100, 30)) as tty:
+        tty.wait_for("what changed in turn 1")
+        going.set()
+        slow = threading.Thread(target=slowed, args=[tty.process])
+        slow.start()
+        pressed, end = [], time.monotonic() + 12
+        while time.monotonic() < end and tty.process.poll() is None:
+            held = chance.random() < 0.3
+            pressed.append(chance.choice(_HELD) * chance.randint(3, 30) if held else chance.choice(_ONCE))
+            tty.type(pressed[-1])
+            tty.read(0.05)
+        going.clear()
+        slow.join()
+        tty.process.send_signal(signal.SIGTERM)
+        assert tty.wait() in (0, 143), (pressed, tty.farewell)
+        tty.assert_restored()
+        assert "ctxctl:" not in tty.farewell
 
 
 def test_a_crash_exits_non_zero_and_tells_no_data() -> None:

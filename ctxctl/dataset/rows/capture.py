@@ -65,7 +65,10 @@ def read_rows(path: str, format_name: str, source: int, words: DatasetWords) -> 
     ) as inspector:  # fmt: skip
         where = whereabouts(path, format_name)
         directory = directory_of(inspector) or where.directory
-        place = SessionPlace(digests_of(words.key), clear, source, format_name, directory, words.paths)
+        runtime = inspector.params.runtime or format_name
+        place = SessionPlace(
+            digests_of(words.key), clear, source, format_name, runtime, directory, words.paths
+        )
         contents: dict[str, Held] = {}
         sessions = _sessions(inspector, place, book, contents)
         rows = _all_rows(sessions)

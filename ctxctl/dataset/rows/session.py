@@ -52,6 +52,8 @@ class SessionPlace(NamedTuple):
     clear: ClearTexts
     source: int
     format: str
+    runtime: str
+    """What a trace was imported from; else the same as `format`."""
     directory: str | None
     paths: bool
 
@@ -118,7 +120,7 @@ class SessionRows:
             self.prompts.append(title)
 
     def _request(self, cost: StepCost) -> int | None:
-        key = request_key(self._place.format, cost.step)
+        key = request_key(self._place.runtime, cost.step)
         return None if key is None else self._place.digests.number("request", key.to_bytes(8))
 
     def _origin(self, p: Placement) -> Any:

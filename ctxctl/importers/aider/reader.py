@@ -200,6 +200,8 @@ class History:
         self._prompt_lines: list[str] = []
         self._typing_over = False
         """Whether the program has printed something since the prompt was typed."""
+        self._typed_at = 0
+        """Line number of the last line that was typed: behind a blank one another prompt begins."""
         self._answer_lines: list[str] = []
         self._at = 0
         self._asked_at = 0
@@ -239,8 +241,10 @@ class History:
     def _type(self, text: str) -> None:
         if self._answer_lines or (self._is_unanswered and not self._prompt_lines):
             self._answer(None)
-        if self._is_unanswered and self._typing_over:
+        number = self._run.line.number
+        if self._is_unanswered and (self._typing_over or number > self._typed_at + 1):
             self._drop()
+        self._typed_at = number
         if not self._prompt_lines:
             self._asked_at = self._run.line.number
         self._prompt_lines.append(text)

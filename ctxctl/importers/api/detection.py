@@ -25,7 +25,7 @@ EITHER: Final = ("body", "payload", "data", "content")
 URLS: Final = ("url", "path", "endpoint", "uri")
 TIMES: Final = (
     "timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date",
-    "processed_time",
+    "processed_time", "startTime",
 )  # fmt: skip
 STATUS: Final = ("status", "status_code", "statusCode", "response_status")
 IDS: Final = ("custom_id", "customId", "recordId", "request_id", "requestId", "id", "call_id")
@@ -34,6 +34,8 @@ whatever the order."""
 OF_BATCHES: Final = ("custom_id", "customId", "recordId")
 KEYED: Final = frozenset({"key", "request", "response", "status", "error", "metadata", "processed_time"})
 """All fields of a line of a Gemini batch, whose id is its `key`."""
+LITELLM: Final = ("call_type", "startTime", "model")
+"""Fields of what LiteLLM logs of each call (its `StandardLoggingPayload`)."""
 SESSIONS: Final = ("session_id", "sessionId", "session")
 THREADS: Final = ("thread_id", "threadId", "thread")
 TURNS: Final = ("turn_id", "turnId", "turn")
@@ -107,7 +109,7 @@ def _fields_score(shown: Layout, prefix: str) -> int:
     answered = any(_is_answer(shown, f"{prefix}{path}") for path in _ANSWERED)
     if answered and _says_no_more(shown, prefix, frozenset(RESPONSES)):
         return WRAPPED
-    if _batch(shown, prefix):
+    if _batch(shown, prefix) or shown.has(*(f"{prefix}{name}" for name in LITELLM)):
         return WRAPPED
     for outer in REQUESTS:
         if outer == "params":

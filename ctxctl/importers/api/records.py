@@ -72,7 +72,25 @@ def requests_of(record: Any) -> list[Any]:
     several = record.get("requests") if isinstance(record, dict) else None
     if isinstance(several, list) and several and all(isinstance(one, dict) for one in several):
         return several
+    if isinstance(record, dict) and all(name in record for name in detection.LITELLM):
+        return [_logged_by_litellm(record)]
     return [record]
+
+
+def _logged_by_litellm(record: Json) -> Json:
+    """A call as LiteLLM logs it, with its request and its answer by these names."""
+    response, parameters = record.get("response"), record.get("model_parameters")
+    asked = {name: record[name] for name in ("model", "messages") if record.get(name)}
+    if isinstance(response, dict):
+        response = {**response, "response_cost": record.get("response_cost")}
+    return {
+        "request": {**(parameters if isinstance(parameters, dict) else {}), **asked},
+        "response": response,
+        "startTime": record["startTime"],
+        "id": record.get("id"),
+        "session": record.get("trace_id"),
+        "error": record.get("error_str"),
+    }
 
 
 def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Json) -> BodyRecord:

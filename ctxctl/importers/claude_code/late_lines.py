@@ -44,22 +44,22 @@ class LateLines:
         self._pass += 1
         is_changed = False
         for block in line_blocks(source, self._offset):
-            data, end = block.data, 0
-            edited = {data.rfind(b"\n", 0, found.start()) + 1 for found in _EDITED.finditer(data)}
-            for found in _ANSWER.finditer(data):
-                message = found[1].decode("utf-8", "replace")
-                start = data.rfind(b"\n", end, found.start()) + 1 or end
-                end = data.find(b"\n", found.end()) + 1 or len(data)
-                is_mixed = message in self._seen and message != self._last
-                first = self._seen.setdefault(message, self._pass)
-                self._last = message
-                if (is_mixed or start in edited) and self._take(message, data[start:end]):
-                    is_changed |= first < self._pass
-            for found in _BOUNDARY.finditer(data) if self.compacted_at is None else ():
-                self._boundary(data[data.rfind(b"\n", 0, found.start()) + 1 :].partition(b"\n")[0])
-                is_changed |= self.compacted_at is not None and self._pass > 1
-            self._offset = block.base + data.rfind(b"\n") + 1
+            for line in block.data.split(b"\n"):
+                found = _ANSWER.search(line)
+                if found is not None:
+                    is_changed |= self._answer(found[1].decode("utf-8", "replace"), line)
+                elif self.compacted_at is None and _BOUNDARY.search(line) is not None:
+                    self._boundary(line)
+                    is_changed |= self.compacted_at is not None and self._pass > 1
+            self._offset = block.base + (len(block.data) if block.ended else 0)
         return is_changed
+
+    def _answer(self, message: str, line: bytes) -> bool:
+        """Whether the line says something new of an answer that an earlier pass met."""
+        is_mixed = message in self._seen and message != self._last
+        is_known = self._seen.setdefault(message, self._pass) < self._pass
+        self._last = message
+        return (is_mixed or _EDITED.search(line) is not None) and self._take(message, line) and is_known
 
     def _boundary(self, line: bytes) -> None:
         try:

@@ -452,8 +452,15 @@ class Chat:
         """Whether the answer to the last request was told from the history."""
 
     def walk(self, chat: list[Any], until: float) -> None:
-        """Take the messages of the chat that came before a time."""
-        for index, message in enumerate(chat):
+        """Take the messages of the chat that came before a time.
+
+        A request is shown before a condensation for it is made, so one that follows at once belongs first.
+        """
+        rows = list(enumerate(chat))
+        for at in range(len(rows) - 1, 0, -1):
+            if _is_condensation(rows[at][1]) and _is_request(rows[at - 1][1]):
+                rows[at - 1 : at + 1] = rows[at], rows[at - 1]
+        for index, message in rows:
             if not isinstance(message, dict):
                 self._run.problem("not-a-record", "not a JSON object; skipped")
             elif milliseconds(message.get("ts")) < until:
@@ -503,12 +510,22 @@ class Chat:
 
     def _condense(self, told: Json, place: str) -> None:
         text = string(told.get("summary"))
+        cost, before = dollars(told.get("cost")), count(told.get("prevContextTokens"))
+        request = {"stated_usd": cost} if cost else self._window.unbilled(before)
         if text is None:
-            self._window.compacted([], None, method="abstractive_summary")
+            self._window.compacted([], None, method="abstractive_summary", request=request)
             return
         summary = _derived("thread_summary", text, "assistant", place)
         notes = ["The chat does not tell which messages stayed beside the summary."]
-        self._window.compact([summary], summary=summary, loss_notes=notes)
+        self._window.compact([summary], summary=summary, loss_notes=notes, request=request)
+
+
+def _is_request(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("say") == "api_req_started"
+
+
+def _is_condensation(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("contextCondense"), dict)
 
 
 def _derived(kind: str, text: str, role: str, place: str) -> Part:

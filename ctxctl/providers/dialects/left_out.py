@@ -19,7 +19,12 @@ from ctxctl.providers.dialects.units import COMPACTIONS, LeftOut, Piece, Unit
 def of_messages(units: list[Unit], body: Json, response: Json | None, known: LeftOut) -> list[Piece] | None:
     """As `Dialect.reached`, of Anthropic's Messages (platform.claude.com: *Compaction*, *Context editing*,
     *Tool search tool*)."""
-    edits = {str(edit.get("type")).rpartition("_")[0]: edit for edit in _edits(body)}
+    said = mapping(mapping(response).get("context_management")).get("applied_edits")
+    applied = [mapping(one) for one in listed(said)]
+    # An answer may tell of edits that a log's account of the request leaves out.
+    edits: dict[str, Json] = {_kind(edit): {} for edit in applied} | {
+        _kind(edit): edit for edit in _edits(body)
+    }
     last = max((at for at, unit in enumerate(units) if _compaction(unit) >= 0), default=-1)
     tools = [unit for unit in units if unit.section == "tools"]
     deferred = {
@@ -34,7 +39,7 @@ def of_messages(units: list[Unit], body: Json, response: Json | None, known: Lef
     ]
     if last >= 0:
         pieces[last] = _with_blocks(units[last], _blocks(units[last])[_compaction(units[last]) :])
-    _clear(pieces, edits, response, known)
+    _clear(pieces, edits, applied, known)
     if deferred:
         pieces = [() if piece and piece[0] in deferred.values() else piece for piece in pieces]
         for at, piece in enumerate(pieces):
@@ -51,6 +56,11 @@ def may_edit(body: Json) -> bool:
 def _edits(body: Json) -> list[Json]:
     edits = listed(mapping(body.get("context_management")).get("edits"))
     return [edit for edit in edits if isinstance(edit, dict)]
+
+
+def _kind(edit: Json) -> str:
+    """The type of an edit without its version."""
+    return str(edit.get("type")).rpartition("_")[0]
 
 
 def _blocks(unit: Unit) -> list[Any]:
@@ -74,11 +84,9 @@ def _compaction(unit: Unit) -> int:
     return max(found, default=-1)
 
 
-def _clear(pieces: list[Piece], edits: dict[str, Json], response: Json | None, known: LeftOut) -> None:
+def _clear(pieces: list[Piece], edits: dict[str, Json], applied: list[Json], known: LeftOut) -> None:
     """Take out what the answer says was cleared: the oldest tool results and thinking, so many of them."""
     tools, thinking = edits.get("clear_tool_uses"), edits.get("clear_thinking")
-    said = mapping(mapping(response).get("context_management")).get("applied_edits")
-    applied = [mapping(one) for one in listed(said)]
     spared = listed(tools.get("exclude_tools")) if tools is not None else []
     uses = [
         str(block.get("id")) for piece in pieces for unit in piece for block in map(mapping, _blocks(unit))

@@ -147,7 +147,7 @@ _NOTES: Final = {
     "missing_context": "the runtime found context missing",
     "redacted": "something was redacted",
     "branched": "the conversation went on from an earlier point",
-    "cleared": "the conversation was cleared",
+    "cleared": "content was cleared from the window, by the user or by the provider",
     "injection_not_recorded": "injection not recorded: what was selected may not have been sent",
     "simulated": "simulated: rebuilt from rules, not recorded",
 }

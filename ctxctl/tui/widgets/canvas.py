@@ -7,13 +7,14 @@ screen.  What is painted here is the same (a test compares both), with the work 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.geometry import Region
+from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -94,7 +95,7 @@ def _runs(seen: Region, missing: Mapping[int, set[int]]) -> Iterator[tuple[int, 
             start = n
 
 
-class Board(textual_private.Present, Screen[Result]):
+class Board(Screen[Result]):
     """A screen that is painted by a `Canvas` and takes answers by a table; every screen here is one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -102,6 +103,11 @@ class Board(textual_private.Present, Screen[Result]):
         """What the styles were found for."""
         super().__init__(*args, **kwargs)
         textual_private.replace_compositor(self, Canvas)
+
+    def _get_dispatch_methods(self, method_name: str, message: Message) -> Iterable[Any]:
+        return textual_private.while_present(
+            self, message, super()._get_dispatch_methods(method_name, message)
+        )
 
     def handlers(self) -> Handlers:
         """By kind of value, what the screen does with an answer to what it asked for."""

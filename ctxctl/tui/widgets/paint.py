@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Final
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.cache import LRUCache
 from textual.color import Color
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
@@ -206,7 +207,7 @@ class Swatches(Widget):
         self._known.clear()
 
 
-class Painted(textual_private.Present, inherit_bindings=True):
+class Painted(Widget, inherit_bindings=True):
     """A widget whose lines are parts; their styles are those of the application's `Swatches`."""
 
     ALLOW_SELECT = False
@@ -222,6 +223,11 @@ class Painted(textual_private.Present, inherit_bindings=True):
         self._behind: Color | None = None
         """The background as filters want it; finding it asks all that lies below."""
         super().__init__(id=ident, classes=classes)
+
+    def _get_dispatch_methods(self, method_name: str, message: Message) -> Iterable[Any]:
+        return textual_private.while_present(
+            self, message, super()._get_dispatch_methods(method_name, message)
+        )
 
     def style_of(self, name: str) -> Style:
         """The style of a part: only what its class sets, so that the line's own background shows through."""

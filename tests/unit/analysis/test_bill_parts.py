@@ -13,6 +13,7 @@ from ctxctl.analysis.costs import Costs, StepCost, step_costs
 from ctxctl.cli.main import run
 from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, without_separate_parts
+from ctxctl.model.results import Step
 from ctxctl.model.terms import PLAIN, Pass, Terms, terms_of
 from ctxctl.record.bills import bill_of
 from ctxctl.session import Inspector
@@ -226,3 +227,36 @@ def test_requests_without_a_time_have_the_prices_of_a_stated_day(
     assert [key for key in then["assumed"] if "2026-08-01, as asked (--as-of)" in key]
     assert run(["cost", path, "--as-of", "yesterday"]) == 2
     assert "2026-07-02" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("first", "read", "missed"), [(80_000, 82_600, []), (20_000, 20_300, [60_000, 62_300])]
+)
+def test_the_first_pass_meets_the_cache_and_the_last_leaves_it_to_the_next(
+    tmp_path: Path, first: int, read: int, missed: list[int]
+) -> None:
+    """The sums of a bill read more from the cache than any of its passes was long."""
+
+    def bill(whole: int, cached: int, **more: Any) -> dict[str, Any]:
+        told = {
+            "model": "claude-opus-5-5",
+            "provider": "anthropic",
+            "input_tokens": whole,
+            "output_tokens": 9,
+        }
+        counts = {"cached_tokens": cached, "cache_write_tokens": whole - cached}
+        return event("ctxctl.usage.reported", {**told, **counts, **more})
+
+    def one(whole: int, cached: int) -> dict[str, Any]:
+        counts = {"cached_tokens": cached, "cache_write_tokens": whole - cached}
+        return {"type": "message", "input_tokens": whole, **counts}
+
+    passes = [one(80_500, first), one(82_600, 80_500)]
+    start = [item("a", "one two three"), assembly("w", ["a"]), inject("w"), bill(80_000, 0)]
+    both = [assembly("x", ["a"]), inject("x"), bill(163_100, first + 80_500, passes=passes)]
+    last = [assembly("y", ["a"]), inject("y"), bill(92_000, read)]
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(lines([*at("1", "1", *start), *at("1", "2", *both), *at("1", "3", *last)]))
+    with Inspector.open(path) as inspector:
+        misses = [found.cache.miss for found in inspector.replay() if isinstance(found, Step)]
+    assert [miss.tokens for miss in misses if miss is not None] == missed

@@ -37,7 +37,7 @@ AIDER: Final = """
 
 North gate.
 
-> Tokens: 2.3k sent, 1.1k cache hit, 214 received. Cost: $0.01 message, $0.02 session.
+> Tokens: 2.3k sent, 1.1k cache hit, 214 received. Cost: $0.01 request, $0.02 session.
 
 #### and the key?
 
@@ -163,6 +163,7 @@ def test_what_a_file_states_of_several_requests(
     (cost,) = [one for one in _told(capsys, "cost", str(path)) if one["type"] == "cost"]
     assert sorted(map(str, map(_figures, cost["stated"]["runs"]))) == sorted(map(str, totals))
     assert (cost["stated"]["total_usd"], cost["billed_tokens"]["input"]) == (usd, 0)
+    assert not cost["stated"]["total_is_least"]
     (row,) = [one for one in _told(capsys, "ls", str(path)) if one["type"] == "listed_session"]
     assert row["stated"] == cost["stated"]
     assert row["cost"] is None
@@ -170,6 +171,16 @@ def test_what_a_file_states_of_several_requests(
     assert ("†" in capsys.readouterr().out) is (usd is not None)
     (whole,) = [one for one in _told(capsys, "cost", str(tmp_path)) if one["type"] == "cost"]
     assert whole["stated"]["total_usd"] == usd
+
+
+def test_requests_that_no_total_holds_make_a_sum_a_lower_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".aider.chat.history.md").write_text(AIDER + "\n#### and now?\n\nNothing.\n")
+    (row,) = [one for one in _told(capsys, "ls", str(tmp_path)) if one["type"] == "listed_session"]
+    assert (row["stated"]["total_usd"], row["stated"]["total_is_least"]) == ("0.05", True)
+    assert run(["ls", str(tmp_path)]) == 0
+    assert "≥$0.0500†" in capsys.readouterr().out
 
 
 def test_a_total_stands_beside_the_bills_of_its_requests(

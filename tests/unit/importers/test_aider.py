@@ -135,3 +135,11 @@ def test_headings_and_quotes_alone_are_not_claimed() -> None:
 def test_bytes_that_are_no_text_are_tolerated() -> None:
     imported(NAME, HEAD.encode() + b"#### \xff\xfe\n\n\x00\n####\n> \n>\n# aider chat started at x\n")
     imported(NAME, b"TO LLM 2025-03-01T09:00:10\n-------\nUSER\nLLM RESPONSE 2025-03-01T09:00:10\n")
+
+
+def test_a_command_that_prints_nothing_is_no_part_of_the_prompt_behind_it(tmp_path: Path) -> None:
+    asked = "#### {}  \n\n{}\n\n> Tokens: {} sent, 9 received.  \n\n"
+    text = asked.format("one\n#### and more", "First.", "9,000") + "#### /clear  \n\n"
+    found = shown(tmp_path, text + asked.format("two", "Second.", "900"))
+    assert [w.texts() for w in found] == [["one\nand more"], ["two"]]
+    assert {c.cause for c in found[1].step.changes if c.status == "removed"} == {"cleared"}

@@ -154,6 +154,13 @@ def condensed_in_place(path: Path, report: str = REPORT) -> None:
     (path / CHAT).write_text(json.dumps(chat))
 
 
+def test_in_the_chat_alone_a_request_is_shown_before_its_condensation(tmp_path: Path) -> None:
+    condensed_in_place(tmp_path)
+    found = windows(tmp_path / CHAT, NAME)
+    assert [len(w.step.annotations.compactions) for w in found] == [0, 0, 1]
+    assert found[2].kinds() == ["thread_summary", "user_message", "runtime_state"]
+
+
 def told(path: Path) -> list[Json]:
     """The events of a task's directory."""
     importer = registry.by_name(NAME)

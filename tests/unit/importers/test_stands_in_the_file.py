@@ -103,6 +103,49 @@ def test_langsmith_exports_the_details_of_a_runs_tokens() -> None:
     }
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_litellm_logs_the_request_the_answer_and_the_cost_of_a_call(indent: int | None) -> None:
+    usage = {
+        "prompt_tokens": 90,
+        "completion_tokens": 4,
+        "total_tokens": 94,
+        "prompt_tokens_details": {"cached_tokens": 60, "cache_creation_tokens": 20},
+        "cache_creation_input_tokens": 20,
+    }
+    logged = {
+        "id": "c1",
+        "trace_id": "t1",
+        "call_type": "acompletion",
+        "status": "success",
+        "custom_llm_provider": "anthropic",
+        "startTime": "2026-05-06 07:08:09.000001",
+        "model": "claude-sonnet-4-5",
+        "response_cost": 0.25,
+        "messages": ASKED["messages"],
+        "response": {
+            "id": "c1",
+            "created": 5,
+            "object": "chat.completion",
+            "model": "m",
+            **SAID,
+            "usage": usage,
+        },
+        "model_parameters": {"temperature": 0},
+        "error_str": None,
+    }
+    found = read(json.dumps(logged, indent=indent).encode(), "api")
+    assert bills(found) == [
+        {"input_tokens": 90, "cached_tokens": 60, "cache_write_tokens": 20, "output_tokens": 4}
+    ]
+    assert items(found) == [("user_message", "Which tide?"), ("assistant_message", "The low one.")]
+    (told,) = [e for e in found.events if e["event_type"].endswith("usage.reported")]
+    assert (told["data"]["stated_usd"], told["time"], told["session_id"]) == (
+        "0.25",
+        "2026-05-06T07:08:09.000001Z",
+        "t1",
+    )
+
+
 # -- times ------------------------------------------------------------------------------------------------
 
 SECONDS, MOMENT = 1_788_256_800, "2026-09-01T10:00:00.000Z"

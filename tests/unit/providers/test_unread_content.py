@@ -483,6 +483,15 @@ def test_frames_hold_what_was_read(
         assert not [problem for problem in inspector.problems if problem.slug != "lost-contents"]
 
 
+def test_an_answer_may_tell_of_edits_that_a_log_leaves_out_of_the_request(tmp_path: Path) -> None:
+    body = asks(reading(2), [tool("read")])
+    path = captured(tmp_path / "t.jsonl", [(body, says(call(2), 103, applied=[cleared(1, 20)]))])
+    with Inspector.open(path) as inspector:
+        list(inspector.replay())
+        results = [p.item for p in inspector.frame(0).placements if p.kind == "tool_result"]
+    assert results == ["tu1/result"]
+
+
 def test_parameters_of_a_tool_are_read_where_a_search_found_them(tmp_path: Path) -> None:
     exchanges = CASES["OpenAI's deferred tools"][0]
     with Inspector.open(captured(tmp_path / "t.jsonl", exchanges)) as inspector:

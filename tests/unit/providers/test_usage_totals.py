@@ -57,6 +57,17 @@ def counts(bill: Json | None) -> tuple[int | None, ...] | None:
             },
             (111, 20, 11, None, 9),
         ),
+        # xAI counts reasoning beside the output.
+        (
+            {
+                "prompt_tokens": 32,
+                "completion_tokens": 9,
+                "total_tokens": 135,
+                "prompt_tokens_details": {"cached_tokens": 6},
+                "completion_tokens_details": {"reasoning_tokens": 94},
+            },
+            (32, 6, None, None, 103),
+        ),
         # No total, and more read than the input is.
         (
             {"prompt_tokens": 5, "completion_tokens": 9, "cache_read_input_tokens": 90},

@@ -59,14 +59,14 @@ def test_the_header_names_it_and_how_well_it_fits(capsys: Out) -> None:
     fit = told["fit"]
     assert fit["sent"] == step["usage"]["reported_input"] == 2720
     derived = [c for c in step["changes"] if c["item"].startswith("learned:")]
-    assert len(derived) == told["items"] == 7
+    assert len(derived) == told["items"] == 6
     assert fit["explained"] == sum(c["tokens"] for c in derived) > 300
     assert fit["unexplained"] == fit["unrecorded_without"] - fit["explained"]
     assert {c["provenance"] for c in derived} == {"derived"}
     assert {c["source"] for c in derived} == {"learned from claude-code 2.1.330"}
     assert run(["replay", str(LOG), "--plain"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert f"learned claude-code 2.1.330, 7 items, digest {told['digest']}" in out
+    assert f"learned claude-code 2.1.330, 6 items, digest {told['digest']}" in out
     # The fixture's texts are cut, so most of what was billed cannot be explained by them.
     assert "WARNING: more than 2%" in out
 
@@ -76,7 +76,7 @@ def test_exports_that_are_read_name_it(form: str, tmp_path: Path) -> None:
     run(["learn", str(DUMP)])
     assert run(["export", str(LOG), "--format", form, "-o", str(tmp_path / "out")]) == 0
     said = (tmp_path / "out").read_text()
-    assert '"learned":{"client":"claude-code"' in said or "| learned | `claude-code 2.1.330, 7 items" in said
+    assert '"learned":{"client":"claude-code"' in said or "| learned | `claude-code 2.1.330, 6 items" in said
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_output_without_a_header_names_it_on_standard_error(arguments: list[str]
     capsys.readouterr()
     assert run(arguments) in (0, 1)
     err = capsys.readouterr().err
-    assert err.count("transcript.jsonl: learned claude-code 2.1.330, 7 items, digest ") == 1
+    assert err.count("transcript.jsonl: learned claude-code 2.1.330, 6 items, digest ") == 1
 
 
 @pytest.mark.parametrize("off", ["flag", "environment", "setting"])
@@ -214,6 +214,6 @@ def test_a_log_that_is_watched_and_the_ui_show_it_too(capsys: Out) -> None:
         line["learned"] for line in map(json.loads, capsys.readouterr().out.splitlines()) if "learned" in line
     ]
     assert told
-    assert (told[0]["items"], told[0]["fit"]) == (7, None)
+    assert (told[0]["items"], told[0]["fit"]) == (6, None)
     with Inspector.open(LOG, learned="auto") as inspector:
-        assert "(learned: claude-code 2.1.330, 7 items)" in trace_facts.trace(inspector).policy
+        assert "(learned: claude-code 2.1.330, 6 items)" in trace_facts.trace(inspector).policy
