@@ -109,6 +109,9 @@ CASES: dict[str, Told] = {
     "denied/43-claude-result.json": Told(
         "claude-stream-json", 1, SONNET, stated={"turn": ("0.0421", 54_777, 1374)}, bound=True
     ),
+    "denied/44-litellm.jsonl": Told(
+        "api", 1, SONNET, "0.0443", 130_213, (5, 128_955, 1253, 0, 57), time="2026-09-01T10:00:00"
+    ),
     "denied/agentv_trace_no_spans.json": Told(
         "openinference", 2, bound=True, time="2026-06-15T12:00:00",
         also=lambda steps: {step["model"] for step in steps} == {"gpt-5", "gpt-5-mini"},
@@ -139,7 +142,7 @@ CASES: dict[str, Told] = {
     ),
 }  # fmt: skip
 NOT_READ = {
-    "denied/33-bedrock-converse.jsonl", "denied/33c-bedrock-pair.json", "denied/44-litellm.jsonl",
+    "denied/33-bedrock-converse.jsonl", "denied/33c-bedrock-pair.json",
     "denied/39-claude-code-telemetry.jsonl", "denied/40-bedrock-invocation-log.jsonl",
     "denied/dsh_taken_for_pi.jsonl",
 }  # fmt: skip

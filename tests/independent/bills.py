@@ -72,7 +72,8 @@ def of_openai(usage: Any, ident: str | None = None) -> Bill | None:
         return None
     details = at(usage, "prompt_tokens_details" if old else "input_tokens_details")
     output = number(at(usage, "completion_tokens" if old else "output_tokens"))
-    return Bill(sent, number(at(details, "cached_tokens")), None, output, ident)
+    written = number(at(usage, "cache_creation_input_tokens"))  # a gateway's, in Anthropic's words
+    return Bill(sent, number(at(details, "cached_tokens")), written, output, ident)
 
 
 def of_gemini(usage: Any, ident: str | None = None) -> Bill | None:

@@ -33,7 +33,7 @@ class Held(NamedTuple):
 
     format: str | None
     requests: int
-    """Requests that the raw reader found."""
+    """Requests, and scopes of stated totals, that the raw reader found."""
     wrong: list[Disagreement]
 
 
@@ -57,14 +57,15 @@ def held(path: Path, ask: Ask, *, asking: bool = False) -> Held:
     told = ask(["cost", name, "--json"]) if known else []
     found = BILLS[form](path) if form in BILLS else []
     wrong = compare.bills(found, steps) + cost(found, told) if form in BILLS else []
+    raw = stated.by_scope(stated.READERS[form](path)) if form in stated.READERS else {}
     if form in stated.READERS:
-        raw, said = stated.by_scope(stated.READERS[form](path)), stated.said(told)
+        said = stated.said(told)
         wrong += [] if raw == said else [Disagreement("stated", "the whole capture", raw, said)]
     if form in compactions.UNBILLED and (count := compactions.UNBILLED[form](path)) > 0 and not bound(told):
         wrong.append(Disagreement("bound", "the whole capture", f"{count} compactions in no log", "no bound"))
     if form == "claude-code":
         wrong += compare.cleared(compactions.cleared(path), steps)
-    return Held(form, len(found), wrong)
+    return Held(form, len(found) + len(raw), wrong)
 
 
 def bound(told: list[Object]) -> bool:
