@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from ctxctl.analysis.compacting import compacting
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
+from ctxctl.wording import unshown
 from tests.unit.importers.claude_code_help import (
     call,
     events,
@@ -82,6 +84,7 @@ def test_a_compaction_that_ends_a_session_is_told_and_the_answer_before_it_count
         (step,) = (one for one in opened.replay() if isinstance(one, Step))
     assert step.usage is not None
     assert step.usage.counted_output
+    assert unshown(compacting(step).named) == "2 items went; no later request shows it"
     assert [one.request.input_tokens for one in step.annotations.compactions if one.request] == [60]
 
 
