@@ -18,7 +18,7 @@ def stream_json(path: Path) -> list[Bill]:
     The lines carry the output as it was when the message began: no output is told but by the run's last line.
     """
     found: dict[str, Bill] = {}
-    for line in lines(path):
+    for line in objects(path):
         message = at(line, "message")
         ident, usage = at(message, "id"), at(message, "usage")
         if at(line, "type") == "stream_event" or not isinstance(ident, str) or ident in found:
@@ -172,22 +172,22 @@ def _langfuse(observation: Object) -> Bill | None:
         return Bill(old[0], None, None, old[1])
     if not isinstance(usage, dict) or observation.get("type") not in {"GENERATION", "AGENT"}:
         return None
-    parts = {name: number(count) or 0 for name, count in usage.items() if name != "total"}
-    read = sum(count for name, count in parts.items() if "cache" in name and "read" in name)
+    parts = {name: number(count) or 0 for name, count in usage.items()}
+    total = parts.pop("total", 0) or parts.pop("total_tokens", 0)
     output = sum(count for name, count in parts.items() if name.startswith("output"))
-    # The same write is told in sum and by how long it lasts.
-    lasting = sum(count for name, count in parts.items() if "ephemeral" in name)
-    whole = sum(
-        count for name, count in parts.items() if "cache_creation" in name and "ephemeral" not in name
-    )
-    plain = sum(count for name, count in parts.items() if name.startswith("input") and not _apart(name))
-    written = max(lasting, whole)
+    output = output or parts.get("completion_tokens", 0)
+    cached = {name: count for name, count in parts.items() if "cache" in name or "ephemeral" in name}
+    read = sum(count for name, count in cached.items() if "read" in name or "cached" in name)
+    # The same write may be told in sum and by how long it lasts.
+    lasting = {name for name in cached if "ephemeral" in name or name.endswith(("_1h", "_5m"))}
+    whole = {name for name in cached if "creation" in name} - lasting
+    written = max(sum(cached[name] for name in names) for names in (lasting, whole))
+    plain = sum(count for name, count in parts.items() if name.startswith(("input", "prompt")))
+    plain -= sum(count for name, count in cached.items() if name.startswith(("input", "prompt")))
     sent = plain + read + written
+    if total and sent + output > total:  # the cached part is in the input too
+        sent = total - output
     return Bill(sent, read or None, written or None, output) if sent else None
-
-
-def _apart(name: str) -> bool:
-    return "cache" in name or "ephemeral" in name
 
 
 def langsmith(path: Path) -> list[Bill]:
@@ -208,8 +208,11 @@ def langsmith(path: Path) -> list[Bill]:
         lasting = sum(number(count) or 0 for name, count in details.items() if "ephemeral" in name)
         written = lasting or number(details.get("cache_creation"))
         bill = of_openai(usage)
-        read = number(details.get("cache_read"))
-        found.append(bill and bill._replace(cached=read or bill.cached, written=written))
+        if bill is not None:
+            read = number(details.get("cache_read")) or bill.cached
+            beside = (read or 0) + (written or 0)
+            sent = bill.sent + (beside if beside > bill.sent else 0)
+            found.append(bill._replace(sent=sent, cached=read, written=written))
     return _of(found)
 
 
