@@ -107,7 +107,8 @@ CASES: dict[str, Told] = {
     ),
     "denied/42-codex-exec.jsonl": Told("codex-exec", 2, stated={"session": ("0", 22_000, 230)}, bound=True),
     "denied/43-claude-result.json": Told(
-        "claude-stream-json", 1, SONNET, stated={"turn": ("0.0421", 54_777, 1374)}, bound=True
+        "claude-stream-json", 1, SONNET, stated={"turn": ("0.0421", 54_777, 1374)}, bound=True,
+        also=lambda steps: steps[0]["window"]["limit_source"] == "runtime",
     ),
     "denied/44-litellm.jsonl": Told(
         "api", 1, SONNET, "0.0443", 130_213, (5, 128_955, 1253, 0, 57), time="2026-09-01T10:00:00"
@@ -129,7 +130,7 @@ CASES: dict[str, Told] = {
     ),
     "denied/goose_dir": Told("goose-recordings", 1, "gpt-4o-mini-2024-07-18", "0.0003", 1702),
     "denied/hermes_system_prompt_denied.json": Told(
-        "chat-messages", 2, "claude-opus-4-6", bound=True,
+        "chat-messages", 2, "claude-opus-4-6", bound=True, time="2026-04-18T14:22",
         also=lambda steps: all("system_prompt" in _kinds(step) for step in steps),
     ),
     "denied/opencode_go_totals_denied.db": Told(

@@ -6,6 +6,8 @@ plain input; OpenAI, Codex, Gemini and the OpenAI-like tell a whole of which the
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -209,14 +211,22 @@ def apart(usage: Any, plain: str, read: str, written: str, output: str, ident: A
 
 
 def opencode(path: Path) -> list[Bill]:
-    """opencode: each finished step of an export, or of a plugin's event log, is a request."""
+    """opencode: each finished step of an export, a database or a plugin's event log is a request."""
     parts: dict[str, Object] = {}
+    if path.suffix == ".db":
+        with sqlite3.connect(f"file:{path}?immutable=1", uri=True) as database:
+            parts = {ident: json.loads(data) for ident, data in database.execute("SELECT id, data FROM part")}
+        return _steps(parts)
     for line in lines(path) if path.read_bytes()[:1] == b"[" else objects(path):
         for message in at(line, "messages") or ():
             parts.update({str(p.get("id")): p for p in at(message, "parts") or () if isinstance(p, dict)})
         part = at(line, 1, "event", "properties", "part")
         if isinstance(part, dict):
             parts[str(part.get("id"))] = part
+    return _steps(parts)
+
+
+def _steps(parts: dict[str, Object]) -> list[Bill]:
     found = []
     for part in parts.values():
         tokens = part.get("tokens")
