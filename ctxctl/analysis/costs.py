@@ -13,7 +13,7 @@ Beside these stands what a runtime, a router or a tracing service says that requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,7 +66,7 @@ class StepCost(NamedTuple):
     not_priced: Mapping[str, int] = {}
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
-    passes: Sequence[tuple[Tokens, Rates]] = ()
+    passes: tuple[tuple[Tokens, Rates], ...] = ()
     """`Bill.passes`."""
     totals: tuple[Decimal | None, ...] = ()
     """What the table's prices make of each total that is stated with the request."""

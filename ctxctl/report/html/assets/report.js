@@ -33,6 +33,9 @@ function summed(money) {
 
 const tokensOf = (t) => Object.entries(t ?? {}).filter(([, n]) => n).map(([name, n]) => `${number(n)} ${name}`).join(', ') || 'none';
 
+const partialOutputs = (some) => `output of ${plural(some.requests, 'request')} was logged before the answer's end: `
+  + `${number(some.reported)} reported, ${number(some.counted)} counted`;
+
 function costsPage() {
   const cost = index.cost;
   const known = priced(cost);
@@ -42,7 +45,7 @@ function costsPage() {
     ['billed', reported ? `${known ? least(cost, summed(cost.billed)) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
       : 'no usage was read'],
     ['estimated', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${least(cost, summed(cost.sent))}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
-    ['outputs', cost.partial_outputs ? `output of ${plural(cost.partial_outputs.requests, 'request')} was logged before the answer's end: ${number(cost.partial_outputs.reported)} reported, ${number(cost.partial_outputs.counted)} counted` : null],
+    ['outputs', cost.partial_outputs ? partialOutputs(cost.partial_outputs) : null],
     ['not known', cost.unsized_steps ? `what ${plural(cost.unsized_steps, 'request')} cost: no bill tells how much was sent besides what is recorded` : null],
     ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `${dollars(cost.cache_breaks)}, derived` : null],
