@@ -261,6 +261,8 @@ class Cut(msgspec.Struct, frozen=True, gc=False):
     """The bill fell to less than half while the recorded content grew."""
     lines: tuple[int, int]
     """First lines, in the trace, of the last billed request and of this one: the cause is between them."""
+    offsets: tuple[int, int] = (0, 0)
+    """Bytes at which these lines begin."""
 
 
 class UsageView(msgspec.Struct, frozen=True, gc=False):

@@ -67,6 +67,8 @@ from ctxctl.wording import (
 
 _PLACES: Final = 3
 """Addresses that a line names before it says how many more there are."""
+_CUTS: Final = 10
+"""Turns of which a cut without a record is explained; the others have their mark."""
 _TITLE: Final = 120
 _NAME: Final = 48
 """Cells of an item's name."""
@@ -97,8 +99,8 @@ def _ended(address: str, wide: int) -> str:
     return clip(address[:at], wide - cells(end)) + end
 
 
-LinesOf = Callable[[tuple[int, int]], tuple[int, int]]
-"""Lines of the capture for lines of the trace."""
+LinesOf = Callable[[Cut], tuple[int, int]]
+"""The lines of the capture that may hold the cause of a cut."""
 NamesOf = Callable[[TurnSum, Compacting], ItemNames]
 """How the items that a turn's compaction took are called."""
 
@@ -112,7 +114,7 @@ class TurnsReport:
 
     def __init__(
         self, header: Header, width: int, paint: Paint, book: RateBook, names: NamesOf = _by_title,
-        lines: LinesOf = lambda lines: lines,
+        lines: LinesOf = lambda cut: cut.lines,
     ) -> None:  # fmt: skip
         self.totals = Totals()
         self._sums = TurnSums(book)
@@ -364,12 +366,14 @@ class TurnsReport:
         listed = table(_COLUMNS, [(_ended(row[0], wide), *row[1:]) for row in rows], self._width)
         for line in listed.head:
             yield self._paint("dim", line)
+        told = 0
         for row, lines in zip(turns, listed.rows, strict=True):
             yield from lines
             for one in row.compactions:
                 if not self._is_undone(one):
                     yield from self._compacting(row, one)
-            if row.cut is not None:
+            if row.cut is not None and told < _CUTS:
+                told += 1
                 yield from self._cut(row, *row.cut)
 
     def _cells(self, row: TurnSum, amount: Callable[[int], str]) -> tuple[str, ...]:
@@ -402,7 +406,7 @@ class TurnsReport:
 
     def _cut(self, row: TurnSum, step: int, cut: Cut) -> Iterator[str]:
         """The first cut without a record of a turn."""
-        text = f"at {self._prefix(row)}{row.turn}.{step}, {unrecorded_cut(cut, self._lines(cut.lines))}"
+        text = f"at {self._prefix(row)}{row.turn}.{step}, {unrecorded_cut(cut, self._lines(cut))}"
         if (steps := row.flags.get("unrecorded_cut", 0)) > 1:
             text += f"; likewise in {plural(steps - 1, 'other step')} of the turn"
         yield from labelled(WARNING, text, self._width, indent=2, tab=2)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -21,7 +22,7 @@ from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import DOUBTS, Problem
-from ctxctl.model.results import Frame, Step, Summary, Turn
+from ctxctl.model.results import Cut, Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
 from ctxctl.session.addresses import address_id, step_ordinal
@@ -63,6 +64,12 @@ __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
 Progress = Callable[[float], None]
 """Told the share of the trace read so far, 0 to 1, now and then."""
+
+
+_SOURCE_LINE: Final = re.compile(rb'"source_line":([0-9]{1,15})')
+"""What an import writes near the beginning of each event."""
+_HEAD: Final = 1 << 11
+"""Bytes at the beginning of an event in which that stands."""
 
 
 class Inspector:
@@ -569,13 +576,11 @@ class Inspector:
         """
         return native_line(self.trace, self.places().spans, line)
 
-    def capture_lines(self, lines: tuple[int, int]) -> tuple[int, int]:
-        """The lines of the capture that two lines of the trace were read from.
-
-        Raises UsageError("no-such-line").
-        """
+    def capture_lines(self, cut: Cut) -> tuple[int, int]:
+        """The lines of the capture that a cut's lines of the trace were read from."""
         first, last = (
-            self.native(line).get("metadata", {}).get("ctxctl", {}).get("source_line", line) for line in lines
+            int(found[1]) if (found := _SOURCE_LINE.search(self.trace.source.read(at, _HEAD))) else line
+            for line, at in zip(cut.lines, cut.offsets, strict=True)
         )
         return first, last
 

@@ -147,7 +147,7 @@ def _unrecorded_cut(bill: int | None, billed: int | None, step: dict[str, Any], 
 
 def _above_the_bill(bill: int | None, by_method: dict[str, int]) -> bool:
     """Whether more is recorded than was billed, whatever the error of the counts."""
-    error = {"exact": 0.02, "calibrated": 0.15}
+    error = {"exact": 0.02, "calibrated": 0.3}
     least = sum(int(n * (1 - error.get(name.split(":")[0], 0.5))) for name, n in by_method.items())
     return bill is not None and least - bill >= 5
 

@@ -327,7 +327,9 @@ def _cut(
     if billed is None:
         return None
     before = thread.billed
-    thread.billed = now = BilledStep(billed, thread.recorded_tokens, model, sealed.ids.first_line)
+    thread.billed = now = BilledStep(
+        billed, thread.recorded_tokens, model, sealed.ids.first_line, sealed.ids.first_byte
+    )
     if thread.sent is not None:
         return None
     if thread.altered:  # a what-if shows another frame: its methods, with the recorded sum
@@ -359,9 +361,11 @@ def _oversized(
 def _oversized_cut(thread: ThreadState, sealed: SealedStep, large: list[Placement]) -> Cut:
     """The cut of a request without a bill; the next frame begins without what was too large for it."""
     thread.keep_sent(set(thread.recorded()).difference(large))
-    last, line = thread.billed, sealed.ids.first_line
     unsent = sum(surely(placement.tokens, placement.method) for placement in large)
-    return Cut(unsent, None, last.reported if last else None, False, (last.line if last else line, line))
+    now = BilledStep(0, 0, None, sealed.ids.first_line, sealed.ids.first_byte)
+    first = thread.billed or now
+    before = thread.billed.reported if thread.billed is not None else None
+    return Cut(unsent, None, before, False, (first.line, now.line), (first.offset, now.offset))
 
 
 def _whole(sealed: SealedStep) -> str | None:

@@ -21,7 +21,7 @@ Of 2,375 such bills of Claude Code most report 1 to 10 tokens.  Of the 3,204 ans
 smallest share is 0.836.  Reasoning is not in the share: providers drop or sum up what they billed of it."""
 GAP: Final = 5
 """Tokens by which it has to be below: a share of a handful of tokens says nothing."""
-_TOO_MUCH: Final = {"exact": 0.02, "calibrated": 0.15}
+_TOO_MUCH: Final = {"exact": 0.02, "calibrated": 0.3}
 """The share by which a count may exceed what the provider counts, by its method."""
 _FOREIGN: Final = 0.5
 """The same for estimates and declared sizes: no tokenizer of the corpus gives less than half of our count."""
@@ -53,6 +53,8 @@ class BilledStep(NamedTuple):
     model: str | None
     line: int = 0
     """The first line of its step in the trace."""
+    offset: int = 0
+    """The byte at which that line begins."""
 
 
 def billed_size(usage: Usage | UsageView | None) -> int | None:
@@ -108,8 +110,9 @@ def cut_of(
     last = before.reported if before is not None else None
     halved = fell and before is not None and now.reported * 2 < before.reported
     grew = before is not None and now.counted >= before.counted
-    lines = (before.line if before is not None else now.line, now.line)
-    return Cut(unsent if unsent >= GAP else 0, now.reported, last, halved and grew, lines)
+    first = before or now
+    lines, offsets = (first.line, now.line), (first.offset, now.offset)
+    return Cut(unsent if unsent >= GAP else 0, now.reported, last, halved and grew, lines, offsets)
 
 
 def _fell(before: BilledStep, now: BilledStep) -> bool:

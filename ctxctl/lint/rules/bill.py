@@ -111,6 +111,10 @@ class UnrecordedCut(Rule):
     tokens = 5000
     share = 0.2
 
+    def __init__(self) -> None:
+        self._message: dict[ThreadKey, str] = {}
+        """Of each thread's first hit, which is that of its finding."""
+
     def step(self, look: StepContext) -> Iterator[Hit]:
         """A step that the engine found cut."""
         cut, usage = look.step.cut, look.step.usage
@@ -122,8 +126,10 @@ class UnrecordedCut(Rule):
         # Of a request that is hardly recorded, the fall of its bill says little.
         left = max(cut.unsent, fell if told or cut.is_unread_compaction else 0)
         if left >= self.tokens:
-            lines = look.around.inspector.capture_lines(cut.lines)
-            yield Hit("", unrecorded_cut(cut, lines), look.place(), None, left)
+            if look.key not in self._message:
+                lines = look.around.inspector.capture_lines(cut)
+                self._message[look.key] = unrecorded_cut(cut, lines)
+            yield Hit("", self._message[look.key], look.place(), None, left)
 
 
 class PartialOutput(Rule):

@@ -165,7 +165,7 @@ def test_the_frame_after_a_cut_begins_from_what_is_known_to_be_there(tmp_path: P
     with Inspector.open(str(transcript(tmp_path, [5000, 6000, 7000, 8000, 600, 900]))) as inspector:
         steps = [found for found in inspector.replay() if isinstance(found, Step)]
         frames = [[p.title or p.item for p in inspector.frame(n).placements] for n in range(6)]
-        assert inspector.capture_lines(steps[4].cut.lines) == (7, 9)  # type: ignore[union-attr]
+        assert inspector.capture_lines(steps[4].cut) == (7, 9)  # type: ignore[arg-type]
     assert [step.cut is not None for step in steps] == [False, False, False, False, True, False]
     cut, after = steps[4], steps[5]
     assert cut.window.used == 600
