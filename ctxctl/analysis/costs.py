@@ -180,15 +180,10 @@ def _add_partial(sums: PartialOutputs, cost: StepCost) -> None:
     sums.tokens = sums.tokens.plus(cost.believed_tokens)
     if cost.believed is not None:
         sums.money = sums.money.plus(cost.believed)
-    if is_partial(cost.step):
+    if cost.step.has_partial_output:
         sums.requests += 1
         sums.reported += cost.billed_tokens.answer
         sums.counted += cost.believed_tokens.answer
-
-
-def is_partial(step: Step) -> bool:
-    """Whether the client logged the step's output before the answer's end, and it is priced as counted."""
-    return step.usage is not None and step.usage.believed_output is not None
 
 
 def _add_stated(sums: StatedSums, cost: StepCost) -> None:

@@ -424,6 +424,8 @@ def _segments(line: str) -> Iterator[list[str]]:
     except ValueError:  # a quote that is never closed
         tokens = line[:_MOST_LINE].replace('"', " ").replace("'", " ").split()[:_MOST_WORDS]
     for token in tokens:
+        if not token:  # an empty argument in quotes
+            continue
         if token in _JOINS:
             yield words
             words, piped, redirected = [], False, False

@@ -94,7 +94,9 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     if usage.get("iterations"):
         made |= _passes(usage)
     if _is_mapping(managed := response.get("context_management")):
-        cleared = [count(one.get("cleared_input_tokens")) or 0 for one in _list(managed.get("applied_edits"))]
+        cleared = [
+            count(one.get("cleared_input_tokens")) or 0 for one in tables(managed.get("applied_edits"))
+        ]
         if any(cleared):
             made["cleared_tokens"] = sum(cleared)
     if not (_COSTS.isdisjoint(usage) and _COSTS.isdisjoint(response)):
@@ -200,14 +202,14 @@ def _units(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, i
         unit = _CALLS.get(kind)
         if unit is not None:
             found[unit] = found.get(unit, 0) + 1
-    queries = sum(_grounded(candidate) for candidate in _list(response.get("candidates")))
+    queries = sum(_grounded(candidate) for candidate in tables(response.get("candidates")))
     if queries:
         found["grounding_query"] = queries
     return found
 
 
 def _items(response: Mapping[str, Any]) -> Iterable[str]:
-    for item in _list(response.get("output")):
+    for item in tables(response.get("output")):
         kind = item.get("type")
         # OpenAI bills a search, and not the opening of a page that it found.
         action = item.get("action")
@@ -224,7 +226,8 @@ def _grounded(candidate: Mapping[str, Any]) -> int:
     return len(queries) if isinstance(queries, list) else 0
 
 
-def _list(value: Any) -> list[Mapping[str, Any]]:
+def tables(value: Any) -> list[Mapping[str, Any]]:
+    """The tables of a list; none where it is no list."""
     return [one for one in value if _is_mapping(one)] if isinstance(value, list) else []
 
 
@@ -235,8 +238,8 @@ def _passes(usage: Mapping[str, Any]) -> dict[str, Any]:
     first alone (platform.claude.com, *Compaction* and *Advisor tool*); the list is what is billed.  Totals
     that exceed the list are of more than this request (those of a whole run), and the list is left alone.
     """
-    listed = _list(usage.get("iterations"))
-    if len(listed) < 2 and all(one.get("type") in _SAMPLED for one in listed):
+    listed = tables(usage.get("iterations"))
+    if len(listed) < 2 and all(short_word(one.get("type")) in _SAMPLED for one in listed):
         return {}
     whole = map(sum, zip(*map(_billed, listed), strict=True))
     if any(total > held for total, held in zip(_billed(usage), whole, strict=True)):

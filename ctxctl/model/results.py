@@ -332,6 +332,11 @@ class Step(msgspec.Struct, frozen=True):
     stated: tuple[Stated, ...] = ()
     """What the runtime states of several requests together, up to this one: never the bill of one."""
 
+    @property
+    def has_partial_output(self) -> bool:
+        """Whether the client logged the output before the answer's end, so that it is priced as counted."""
+        return self.usage is not None and self.usage.believed_output is not None
+
 
 class Turn(msgspec.Struct, frozen=True):
     """A turn: the sum of its steps' ledgers, and the changes between the last frames of two turns."""

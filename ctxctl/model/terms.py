@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.model.billed import dollars, is_own, short_word
+from ctxctl.model.billed import dollars, is_own, short_word, tables
 from ctxctl.model.numbers import count
 
 
@@ -88,10 +88,10 @@ PLAIN: Final = Terms()
 
 def terms_of(fields: Mapping[str, Any]) -> Terms:
     """The terms of a record of a trace; what is not of the form of `fields_of` is left out."""
-    passes = [_pass(one) for one in _table(fields.get("passes"))]
+    passes = [_pass(one) for one in tables(fields.get("passes"))]
     own = tuple(one for one in passes if is_own(one.type, one.model))
     # In older traces: what stood beside the totals, the input without the cache.
-    further = [_with_cache(_pass(one)) for one in _table(fields.get("further"))]
+    further = [_with_cache(_pass(one)) for one in tables(fields.get("further"))]
     found = Terms(
         short_word(fields.get("service_tier")),
         short_word(fields.get("speed")),
@@ -109,21 +109,18 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
 
 def totals_of(fields: Mapping[str, Any]) -> tuple[Stated, ...]:
     """The totals of a record of a trace; what is no table is left out."""
-    told = fields.get("totals")
-    return tuple(_stated(one) for one in told if isinstance(one, Mapping)) if isinstance(told, list) else ()
+    return tuple(map(_stated, tables(fields.get("totals"))))
 
 
 def _stated(fields: Mapping[str, Any]) -> Stated:
-    models, scope, premium = fields.get("by_model"), fields.get("scope"), fields.get("premium_requests")
+    scope, premium = fields.get("scope"), dollars(fields.get("premium_requests"))
     return Stated(
         scope=scope if scope in ("turn", "request") else "session",
         usd=dollars(fields.get("usd")),
         model=short_word(fields.get("model")),
-        by_model=tuple(_stated(one) for one in models if isinstance(one, Mapping) and "by_model" not in one)
-        if isinstance(models, list)
-        else (),
+        by_model=tuple(_stated(one) for one in tables(fields.get("by_model")) if "by_model" not in one),
         rounded=fields.get("rounded") is True,
-        premium_requests=None if premium is None or dollars(premium) is None else float(premium),
+        premium_requests=None if premium is None else float(premium),
         **{name: count(fields.get(name)) for name in FIGURES},
     )
 
@@ -131,10 +128,6 @@ def _stated(fields: Mapping[str, Any]) -> Stated:
 def _counts(value: Any) -> dict[str, int]:
     pairs = value.items() if isinstance(value, Mapping) else ()
     return {name: held for name, given in pairs if (held := count(given))}
-
-
-def _table(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _pass(told: Mapping[str, Any]) -> Pass:

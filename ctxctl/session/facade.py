@@ -19,6 +19,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
+from ctxctl.model.numbers import count
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import DOUBTS, Problem
 from ctxctl.model.results import Frame, Step, Summary, Turn
@@ -574,10 +575,14 @@ class Inspector:
 
         Raises UsageError("no-such-line").
         """
-        first, last = (
-            self.native(line).get("metadata", {}).get("ctxctl", {}).get("source_line", line) for line in lines
-        )
+        first, last = map(self._capture_line, lines)
         return first, last
+
+    def _capture_line(self, line: int) -> int:
+        marks = self.native(line).get("metadata")
+        for name in ("ctxctl", "source_line"):
+            marks = marks.get(name) if isinstance(marks, dict) else None
+        return count(marks) or line
 
     def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
         """What happened to an item at each step that knew it, in line order."""

@@ -214,7 +214,7 @@ def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Mo
         else:
             units += rate * count
     for one in terms.further:
-        money = priced(*_of_pass(step, one, terms, book))
+        money = _priced_pass(step, one, terms, book)
         if money is None:
             missing[one.type] = missing.get(one.type, 0) + 1
         else:

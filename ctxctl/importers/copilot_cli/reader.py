@@ -277,7 +277,8 @@ class Session(Run):
         request = conversation.unbilled(count(data.get("preCompactionTokens")))
         if isinstance(used, dict):
             native["compactionTokensUsed"] = shallow(used)
-            request = {ours: n for ours, *names in _USED for name in names if (n := count(used.get(name)))}
+            told = {ours: n for ours, *names in _USED for name in names if (n := count(used.get(name)))}
+            request = told or request
         conversation.compacted(
             gone, summary.block().ref, line=self.line.number,
             metadata={"native": native, "ctxctl": {"derived": True}}, request=request,

@@ -124,10 +124,10 @@ def _is_thinking(block: Any) -> bool:
 
 def _is_cleared(block: Json, cleared: set[str], inputs: Any) -> bool:
     """Whether a block is the result of a cleared tool use, or its call where the inputs go as well."""
-    if block.get("tool_use_id") in cleared:
+    if string(block.get("tool_use_id")) in cleared:
         return True
     named = inputs is True or (isinstance(inputs, list) and block.get("name") in inputs)
-    return named and block.get("id") in cleared
+    return named and string(block.get("id")) in cleared
 
 
 def _found_tools(unit: Unit) -> list[str]:
@@ -152,7 +152,7 @@ def of_input(units: list[Unit], known: LeftOut) -> list[Piece] | None:
     before = [at for at in given if at < last and not units[at].head]
     # What a compaction that was asked for gives out beside its summary is what users said; the rest of a
     # history stands before one that the provider made.
-    made = last >= 0 and mapping(units[last].value).get("id") in known.summaries
+    made = last >= 0 and string(mapping(units[last].value).get("id")) in known.summaries
     gone = {*before} if made or any(_is_answer(units[at]) for at in before) else set()
     pieces: list[Piece] = [() if at in gone else _loaded(unit) for at, unit in enumerate(units)]
     whole = all(len(piece) == 1 and piece[0] is unit for piece, unit in zip(pieces, units, strict=True))

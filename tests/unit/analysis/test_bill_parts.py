@@ -21,6 +21,7 @@ from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import assembly, at, event, inject, item, lines
 
 D = Decimal
+UNNAMED = Terms(passes=(Pass("unnamed"),))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ D = Decimal
             Terms(units={"web_search": 1, "file_search": 1}),
         ),
         ({"server_tool_use": [1], "iterations": "x", "service_tier": 7}, [], PLAIN),
+        ({"iterations": [{"type": [1]}]}, {"context_management": {"applied_edits": [[], {}]}}, UNNAMED),
     ],
 )  # fmt: skip
 def test_what_providers_write_is_read(usage: Any, response: Any, terms: Terms) -> None:
