@@ -321,6 +321,12 @@ class ChainPath:
         edits = [Splice(start, 0, new)] if new else []
         return RequestChange(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
 
+    def way(self, leaf: ChainNode | None, after: ChainNode | None) -> list[ChainNode]:
+        """The path to `leaf`, from the node `after` on where that is on it."""
+        fresh, keep = self._climb(leaf)
+        at = keep if after is None else self._position.get(after, keep)
+        return self._nodes[at if at < keep else 0 : keep] + fresh
+
     def _climb(self, leaf: ChainNode | None) -> tuple[list[ChainNode], int]:
         """The nodes to append (root first), and how many of the present path stay."""
         fresh: list[ChainNode] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
@@ -172,6 +172,8 @@ class Thread:
         """Tokens of the last input that was billed."""
         self.compacted_at: int | None = None
         """Tokens at which the client first compacts this thread by itself."""
+        self._cleared: dict[str, tuple[ChainNode | None, set[str]]] = {}
+        """By kind, the node up to which the oldest calls or answers are cleared, and their keys."""
         self.carried = False
         """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
@@ -235,32 +237,34 @@ class Thread:
         edits = mapping(message.get("context_management")).get("applied_edits")
         for edit in edits if isinstance(edits, list) else ():
             for name, kind in _CLEARED:
-                number = _count(mapping(edit).get(name))
-                for unit, entry in _oldest(leaf, kind, number) if number else ():
-                    if not entry.retracted:
-                        entry.retracted = True
-                        self.retracted.append(entry)
-                        self.path.touch(unit)
+                if number := _count(mapping(edit).get(name)):
+                    self._clear_oldest(leaf, kind, number)
+
+    def _clear_oldest(self, leaf: ChainNode | None, kind: str, number: int) -> None:
+        """Take out what the first calls or answers up to `number` have of a kind."""
+        last, found = self._cleared.get(kind, (None, set()))
+        nodes = self.path.way(leaf, last)
+        if nodes[:1] != [last]:
+            found = set()
+        for node in nodes:
+            if (unit := node.unit) is None:
+                continue
+            for entry in unit.head + unit.tail:
+                if kind not in (entry.kind, entry.tool and "tool_result"):
+                    continue
+                key = entry.tool or unit.key
+                if key not in found and len(found) >= number:
+                    self._cleared[kind] = node, found
+                    return
+                found.add(key)
+                if not entry.retracted:
+                    entry.retracted = True
+                    self.retracted.append(entry)
+                    self.path.touch(unit)
 
 
 _CLEARED: Final = (("cleared_tool_uses", "tool_result"), ("cleared_thinking_turns", "reasoning"))
 """The counts of the edits that a provider applied, and the kind of item that each took out."""
-
-
-def _oldest(leaf: ChainNode | None, kind: str, number: int) -> Iterator[tuple[ChainUnit, Entry]]:
-    """What a request up to `leaf` had of a kind, of its first calls or answers up to a number of them."""
-    seen: dict[ChainNode, None] = {}
-    while leaf is not None and leaf not in seen:
-        seen[leaf] = None
-        leaf = leaf.parent
-    found: set[str] = set()
-    for unit in dict.fromkeys(node.unit for node in reversed(seen) if node.unit is not None):
-        for entry in unit.head + unit.tail:
-            if kind in (entry.kind, entry.tool and "tool_result"):
-                found.add(entry.tool or unit.key)
-                if len(found) > number:
-                    return
-                yield unit, entry
 
 
 _NOTHING: Final = RequestChange([], [], [], [], None)
