@@ -27,7 +27,7 @@ _NAMED: Final = (
     ("CTXCTL_CACHE_DIR", "captures"), ("CTXCTL_CACHE_DIR", "index"), ("CTXCTL_CACHE_DIR", "answers"),
     (_DATA, "learned"), (_DATA, "calibration"),
 )  # fmt: skip
-"""Variables that name a folder, which may hold other things too, and what we keep there."""
+"""Variables that name a folder, which may hold other things too, and our folder in it."""
 
 
 def user_folder(kind: Kind, env: Mapping[str, str] | None = None) -> Path:

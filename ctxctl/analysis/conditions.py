@@ -368,7 +368,7 @@ class MaxCost(Condition):
         self._most, self._book = most, book
         self._sum = Decimal(0)
         self._partial = 0
-        """Requests whose output the client logged before the answer's end, so that it is as counted."""
+        """Requests with a partial output, which is priced as counted."""
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """The bill of a request, priced."""

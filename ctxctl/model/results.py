@@ -287,7 +287,7 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def sent(self) -> int | None:
-        """What the bill says of the size: of several passes, what the last one read; None: nothing."""
+        """The request's size by its bill: the input of its last pass; None: the bill has no input."""
         return self.terms.sent(self.reported_input)
 
 
@@ -330,7 +330,7 @@ class Step(msgspec.Struct, frozen=True):
     cut: Cut | None = None
     """What left the window without a record of it; None: the bill shows nothing of the kind."""
     stated: tuple[Stated, ...] = ()
-    """What the runtime states of several requests together, up to this one: never the bill of one."""
+    """Totals that the runtime states for the requests up to this one: never the bill of one."""
 
     @property
     def has_partial_output(self) -> bool:

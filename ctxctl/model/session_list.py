@@ -45,11 +45,11 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     last: str | None
     """Times of its first and of its last request."""
     stated: StatedSums = msgspec.field(default_factory=StatedSums)
-    """What the runtime itself says that its requests cost."""
+    """The costs and totals that the runtime states."""
 
     @property
     def stated_cost(self) -> Decimal | None:
-        """What the runtime states of the requests, where none of them has a known price and size."""
+        """The cost that the runtime states, where no request has a known price and size."""
         return self.stated.cost if self.cost is None else None
 
 

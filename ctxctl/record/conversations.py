@@ -104,7 +104,7 @@ class RedactingDialect(Dialect):
     def reached(
         self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
     ) -> list[ReadPiece] | None:
-        """Ask the dialect, of units without secrets."""
+        """Ask the dialect; the units hold no secrets."""
         return self._dialect.reached(units, body, response, known)
 
     def may_edit(self, body: Json) -> bool:
@@ -186,7 +186,7 @@ class PendingRequest(NamedTuple):
     model: str | None
     """The model that was asked."""
     request: Request | None = None
-    """It, where only its answer says what of it was read."""
+    """The request, if only its answer says what the model read."""
 
 
 class Conversations(Exchanges):

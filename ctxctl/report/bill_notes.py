@@ -31,7 +31,8 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """What all requests cost, with the same signs; where no price is known, what the runtime states."""
+    """The cost of all requests, with the same signs; where no price is known, the cost that the runtime
+    states."""
     if costs.stated_cost is not None:
         stated = costs.stated
         return stated_text(costs.stated_cost, priced=stated.is_priced, least=stated.is_least(costs.steps))
@@ -39,7 +40,7 @@ def sum_text(costs: CostSums) -> str:
 
 
 def partial_text(usage: UsageView) -> str | None:
-    """What is known of an output that the client logged too early; None where the log has it whole."""
+    """A clause about an output that the client logged too early; None where the log has it whole."""
     if usage.believed_output is None:
         return None
     return f"{usage.believed_output:,} out as counted: the log's output precedes the answer's end"
@@ -108,7 +109,7 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
 
 def turn_cost(row: TurnSum) -> str:
     """What a turn cost, with the signs of what was counted and not billed, and of a lower bound; where no
-    request has a known cost, what the runtime states of the turn."""
+    request has a known cost, the cost that the runtime states for the turn."""
     said = paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
     usd = None if row.stated is None else row.stated.usd
     if said != NOT_KNOWN or row.stated is None or usd is None:

@@ -49,10 +49,10 @@ STARTS_WIDGETS: Final = _has(App, "_start_widget")
 
 
 def while_present(node: Widget, message: Message, found: Iterable[Any]) -> Iterable[Any]:
-    """Of the methods that handle a message, those to be called: none of ours once a widget's screen is gone.
+    """The handlers of a message that may still be called: none of ours once a widget's screen is gone.
 
-    Keys, messages and timers may still be under way then.  What Textual itself does to take a widget away
-    goes on, and a screen that is installed stays.
+    Keys, messages and timers may still be under way then.  Textual's own handlers still run, because they
+    take the widget away; a screen that is installed stays.
     """
     app = node.app
     if node.is_attached and (node.screen in app.screen_stack or app.is_screen_installed(node.screen)):

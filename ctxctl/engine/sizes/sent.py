@@ -46,7 +46,7 @@ class ObservedStep(NamedTuple):
     uncounted: int
     broken: bool
     reported: int | None
-    """Billed for it."""
+    """Its size by its bill."""
     altered: bool
     """The frame is another one than was sent: a what-if's."""
     frame: int

@@ -119,7 +119,7 @@ class UnrecordedCut(Rule):
         billed = cut.billed or 0
         fell = 0 if cut.before is None else max(0, cut.before - billed)
         told = look.step.window.recorded >= _TOLD * billed and fell >= self.share * (cut.before or 0)
-        # Of a request that is hardly recorded, the fall of its bill says little.
+        # Where hardly anything of a request is recorded, a fall of its bill says little.
         left = max(cut.unsent, fell if told or cut.is_unread_compaction else 0)
         if left >= self.tokens:
             lines = look.around.inspector.capture_lines(cut.lines)

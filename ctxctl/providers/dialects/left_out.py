@@ -1,7 +1,8 @@
-"""What a provider leaves out of the window of a request that it was sent whole, by its own word.
+"""Find what a provider leaves out of a request, by its own word.
 
-The client goes on sending its whole history.  What of it no model reads is told by the request's body (what
-stands before a compaction, tools that load when they are found) and by the answer (what was cleared).
+The client still sends its whole history.  The request's body says what of it the model does not read (what
+precedes
+a compaction, tools that load when they are found), and so does the answer (what was cleared).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def of_messages(units: list[Unit], body: Json, response: Json | None, known: Lef
     *Tool search tool*)."""
     said = mapping(mapping(response).get("context_management")).get("applied_edits")
     applied = [mapping(one) for one in listed(said)]
-    # An answer may tell of edits that a log's account of the request leaves out.
+    # An answer may name edits that the log of its request lacks.
     edits: dict[str, Json] = {_kind(edit): {} for edit in applied} | {
         _kind(edit): edit for edit in _edits(body)
     }
@@ -75,7 +76,7 @@ def _with_blocks(unit: Unit, blocks: list[Any]) -> Piece:
 
 
 def _compaction(unit: Unit) -> int:
-    """Where the last compaction among a message's blocks is; -1: it has none, or one that failed."""
+    """The index of the last compaction among a message's blocks; -1: there is none, or it failed."""
     found = (
         at for at, block in enumerate(_blocks(unit))
         if isinstance(block, dict) and block.get("type") == "compaction"
@@ -85,7 +86,7 @@ def _compaction(unit: Unit) -> int:
 
 
 def _clear(pieces: list[Piece], edits: dict[str, Json], applied: list[Json], known: LeftOut) -> None:
-    """Take out what the answer says was cleared: the oldest tool results and thinking, so many of them."""
+    """Take out as many of the oldest tool results and thinking as the answer says were cleared."""
     tools, thinking = edits.get("clear_tool_uses"), edits.get("clear_thinking")
     spared = listed(tools.get("exclude_tools")) if tools is not None else []
     uses = [
@@ -165,7 +166,7 @@ def _is_answer(unit: Unit) -> bool:
 
 
 def _loaded(unit: Unit) -> Piece:
-    """A tool as it is read before it is found: its name and what it is for."""
+    """A tool as the model reads it before a search finds it: its name and its description."""
     tool = unit.value
     if unit.section != "tools" or not isinstance(tool, dict):
         return (unit,)

@@ -51,7 +51,7 @@ class Thread:
         self.prints: list[bytes] = []
         """Of the last request's pieces, in order."""
         self.read: list[bytes] = []
-        """The same of what was read of them (`Request.read`)."""
+        """Digests of what the model read of them (`Request.read`)."""
         self.left = LeftOut()
         self.rows: list[int] = []
         """Rows that each piece has in the window."""

@@ -104,7 +104,7 @@ def of_details(details: Any, model: str | None, stated: Any = None) -> Json | No
     more = sum(n for name, n in told.items() if name.startswith("input_") and name not in known) + (read or 0)
     rest = sum(n for name, n in told.items() if name.startswith("output_") and name != "output_tokens")
     beside = total - billed - (made or 0)
-    """What the total has beside input and output."""
+    """Tokens of the total that are neither input nor output."""
     wrote, hour = writes_of(told, written)
     both = writes_of(told, written, apart=True)[0] or 0
     if written and both != 2 * written and both + more in (beside, beside - rest):
