@@ -141,9 +141,9 @@ class Compaction:
         self.pending: dict[str, str] = {}
         """By item, the refs of what no request had carried yet when it happened."""
         self.before: ChainNode | None = None
-        """The last line before the boundary, which no later line follows any more."""
+        """The last line before the boundary; later lines that name it follow the boundary."""
         self.is_logged = False
-        """Whether a file of a sub-agent has the request that wrote the summary, and its bill."""
+        """Whether a sub-agent's file has the request that wrote the summary, with its bill."""
         self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 

@@ -67,8 +67,9 @@ class Call:
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
         self.has_ended = False
-        """A line of it has a `stop_reason`.  Without one, the log (Claude Code 1.0 to 2.1) holds the usage of
-        the beginning of the answer's stream."""
+        """A line of it has a `stop_reason`.  Without one, the log (Claude Code 1.0 to 2.1) has the usage from
+        the start of the
+        answer's stream."""
         self.tier: str | None = None
         self.terms: Json = {}
         """How it was served and what is billed apart, as the last line that tells says."""
@@ -76,7 +77,8 @@ class Call:
         """Why the cache was not read, as the API told the client."""
 
     def merge(self, message: Json) -> None:
-        """Take over a line's usage: of the prompt side the last that says it, of the output the largest."""
+        """Take a line's usage: of the prompt's counts the last that are not all 0, of the output the
+        largest."""
         model = message.get("model")
         if isinstance(model, str):
             self.model = model
@@ -232,8 +234,7 @@ class Thread:
         return added
 
     def clear(self, leaf: ChainNode | None, message: Json) -> None:
-        """Take out what the provider cleared from a request: the oldest tool results, or turns of
-        reasoning."""
+        """Remove what the provider cleared from a request: the oldest tool results, or turns of reasoning."""
         edits = mapping(message.get("context_management")).get("applied_edits")
         for edit in edits if isinstance(edits, list) else ():
             for name, kind in _CLEARED:
@@ -241,7 +242,7 @@ class Thread:
                     self._clear_oldest(leaf, kind, number)
 
     def _clear_oldest(self, leaf: ChainNode | None, kind: str, number: int) -> None:
-        """Take out what the first calls or answers up to `number` have of a kind."""
+        """Remove the items of a kind that belong to the first `number` calls or answers."""
         last, found = self._cleared.get(kind, (None, set()))
         nodes = self.path.way(leaf, last)
         if nodes[:1] != [last]:

@@ -151,8 +151,9 @@ def of_input(units: list[Unit], known: LeftOut) -> list[Piece] | None:
     given = [at for at, unit in enumerate(units) if unit.section == "input"]
     last = max((at for at in given if mapping(units[at].value).get("type") in COMPACTIONS), default=-1)
     before = [at for at in given if at < last and not units[at].head]
-    # What a compaction that was asked for gives out beside its summary is what users said; the rest of a
-    # history stands before one that the provider made.
+    # A compaction that was asked for returns the users' messages beside its summary.  The provider's own
+    # comes after
+    # the rest of the history too.
     made = last >= 0 and string(mapping(units[last].value).get("id")) in known.summaries
     gone = {*before} if made or any(_is_answer(units[at]) for at in before) else set()
     pieces: list[Piece] = [() if at in gone else _loaded(unit) for at, unit in enumerate(units)]
