@@ -47,11 +47,6 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     stated: StatedSums = msgspec.field(default_factory=StatedSums)
     """The costs and totals that the runtime states."""
 
-    @property
-    def stated_cost(self) -> Decimal | None:
-        """The cost that the runtime states, where no request has a known price and size."""
-        return self.stated.cost if self.cost is None else None
-
 
 class ListedSession(msgspec.Struct, frozen=True):
     """A session in a list."""

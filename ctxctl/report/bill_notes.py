@@ -12,9 +12,11 @@ from ctxctl.report.jsonout import exact
 from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural, stated_text
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from ctxctl.analysis.costs import StepCost
     from ctxctl.analysis.turn_sums import TurnSum
-    from ctxctl.model.cost_sums import CostSums, PartialOutputs
+    from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums
     from ctxctl.model.results import UsageView
 
 
@@ -31,19 +33,26 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """The cost of all requests, with the same signs; where no price is known, the cost that the runtime
-    states."""
-    if costs.stated_cost is not None:
-        stated = costs.stated
-        return stated_text(costs.stated_cost, priced=stated.is_priced, least=stated.is_least(costs.steps))
-    return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
+    """The cost of all requests, with the same signs, or else what `known_text` has."""
+    return known_text(
+        costs.cost, costs.stated, costs.steps, counted=costs.is_counted, least=costs.at_least, grown=False
+    )
+
+
+def known_text(
+    cost: Decimal | None, stated: StatedSums, steps: int, *, counted: bool, least: bool, grown: bool
+) -> str:
+    """A cost, or else the cost that the runtime states; `grown`: there are more requests than these."""
+    if cost is None and stated.cost is not None:
+        return stated_text(stated.cost, priced=stated.is_priced, least=grown or stated.is_least(steps))
+    return cost_text(cost, counted=counted, least=grown or least)
 
 
 def partial_text(usage: UsageView) -> str | None:
     """A clause about an output that the client logged too early; None where the log has it whole."""
     if usage.believed_output is None:
         return None
-    return f"{usage.believed_output:,} out as counted: the log's output precedes the answer's end"
+    return f"{usage.believed_output:,} out as counted: the client logged its output before the answer's end"
 
 
 def partial_lines(sums: PartialOutputs) -> Iterator[str]:
