@@ -221,7 +221,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         bill.believed,
         miss_price(step.cache.miss, bill.tokens, rates),
         sent_tokens,
-        priced(sent_tokens, rates) if bill.believed is None else bill.believed,
+        priced(sent_tokens, rates) if believed is None else bill.believed,
         bill.units,
         bill.not_priced,
         bill.passes,

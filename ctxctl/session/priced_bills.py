@@ -102,7 +102,9 @@ def bill_of(step: Step, book: RateBook) -> Bill:
         billed,
         _with(whole_price, beside),
         believed,
-        _with(whole_price if believed == billed else priced(believed, found.rates), least),
+        _with(
+            whole_price if believed == billed or whole_price is None else priced(believed, found.rates), least
+        ),
         {**{name: n for name, n in left.items() if found.source}, **missing, **in_no_log},
         dict(terms.units),
         tuple(assumed),
