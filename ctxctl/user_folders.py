@@ -54,7 +54,7 @@ def user_folder(kind: Kind, env: Mapping[str, str] | None = None) -> Path:
 def own_below(top: str | os.PathLike[str]) -> frozenset[str]:
     """The folders below a directory that ctxctl keeps for itself, `/`-separated: nothing there is a session.
 
-    `""` stands for the directory itself, where it is such a folder or lies in one.
+    `""` is the directory itself, if it is such a folder or lies in one.
     """
     env = os.environ
     kept = [Path(env[name], inner) for name, inner in _NAMED if env.get(name)]

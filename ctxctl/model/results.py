@@ -328,7 +328,7 @@ class Step(msgspec.Struct, frozen=True):
     scores: dict[str, float] = {}
     """By item, what the step's selection scored it; what two frames of two traces are compared by."""
     cut: Cut | None = None
-    """What left the window without a record of it; None: the bill shows nothing of the kind."""
+    """The cut without a record that the bill shows; None: it shows none."""
     stated: tuple[Stated, ...] = ()
     """Totals that the runtime states for the requests up to this one: never the bill of one."""
 

@@ -207,7 +207,7 @@ def chat_usage(
 
 
 def _most(names: Iterable[str], *held: Json) -> int | None:
-    """A count that stands under one name or more; None under none of them."""
+    """The largest count under these names; None where there is none."""
     return max((n for one in held for name in names if (n := count(one.get(name))) is not None), default=None)
 
 

@@ -117,7 +117,7 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
 
 
 def turn_cost(row: TurnSum) -> str:
-    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound; where no
+    """The cost of a turn, with the signs for counted parts and for a lower bound; where no
     request has a known cost, the cost that the runtime states for the turn."""
     said = paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
     usd = None if row.stated is None else row.stated.usd

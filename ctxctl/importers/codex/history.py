@@ -96,7 +96,7 @@ class History:
         Args:
             payload: The record.
             items: Reads its history.
-            line: Where it stands.
+            line: Its line.
             tell: False where the parent thread did it, before it was forked.
             is_logged: Whether the log has the request that wrote the summary.
         """

@@ -129,7 +129,7 @@ class Session:
     def totals(self, row: Json, *, whole: bool) -> None:
         """Report what the table of sessions has: the session's cost, and the counts of its last request.
 
-        `whole`: whether it is no sub-agent's, whose cost stands in that of the session which called it.
+        `whole`: whether it is no sub-agent's session; a sub-agent's cost is in that of the calling session.
         """
         sent, wrote = row.get("prompt_tokens"), row.get("completion_tokens")
         self._window.stated(

@@ -1,4 +1,4 @@
-"""What the provider billed, against what the trace holds."""
+"""Rules that compare the provider's bill with the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find what a provider leaves out of a request, by its own word.
+"""Find what a provider leaves out of a request, as the request or its answer says.
 
 The client still sends its whole history.  The request's body says what of it the model does not read (what
 precedes

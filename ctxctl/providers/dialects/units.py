@@ -8,19 +8,19 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import listed, mapping
 
 COMPACTIONS: Final = ("compaction", "compaction_summary", "context_compaction")
-"""Types of OpenAI's items that stand for a history."""
+"""Types of OpenAI's items that replace a history."""
 
 
 class Unit(NamedTuple):
     """A piece of a request body: a tool, a system block, a message."""
 
     section: str
-    """The field of the body it stands in."""
+    """The field of the body that has it."""
     value: Any
     at: int
     """Among the units of its section."""
     head: bool
-    """Whether it stands before the conversation: tools, system prompt."""
+    """Whether it precedes the conversation: tools, system prompt."""
 
 
 Piece = tuple[Unit, ...]
@@ -29,7 +29,7 @@ loads."""
 
 
 class LeftOut:
-    """What the answers of one conversation said so far."""
+    """Facts from the answers of one conversation so far."""
 
     def __init__(self) -> None:
         self.cleared: set[str] = set()

@@ -112,7 +112,7 @@ def of_details(details: Any, model: str | None, stated: Any = None) -> Json | No
     held = more + (wrote or 0)
     if (held or rest) and (beside in (held, held + rest) or billed < (read or 0) + (wrote or 0)):
         rest = 0 if beside == held else rest
-        # LangChain's callback subtracts what stands there twice, down to 0.
+        # LangChain's callback subtracts counts that are there twice, down to 0.
         cut = billed == 0 and held < beside - rest and 2 * total != sum(told.values())
         billed = beside - rest if cut else billed + held
         made = None if made is None else made + rest
