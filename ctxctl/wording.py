@@ -126,6 +126,13 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{number(n)} {noun(n, one, many)}"
 
 
+def unshown(named: int) -> str:
+    """What a compaction took that names so many items, where no request was sent after it."""
+    if not named:
+        return "what it took is not recorded"
+    return f"{plural(named, 'item')} went; no later request shows it"
+
+
 def noun(n: int, one: str, many: str | None = None) -> str:
     """The word alone, as it stands behind a number of them."""
     return one if n == 1 else many or one + "s"

@@ -34,6 +34,8 @@ class Compacting(NamedTuple):
     """At most `LARGEST`, the largest first."""
     triggers: tuple[str, ...]
     """What set them off, where that is recorded; untrusted text."""
+    named: int = 0
+    """How many items the compactions themselves say that they took."""
 
 
 def compacting(step: Step) -> Compacting:
@@ -50,6 +52,7 @@ def compacting(step: Step) -> Compacting:
         tuple((kind, items, tokens) for kind, (items, tokens) in by_size),
         tuple(_largest(taken)),
         tuple(dict.fromkeys(one.trigger for one in step.annotations.compactions if one.trigger)),
+        len({ref for one in step.annotations.compactions for ref in one.source_item_refs}),
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ class Compaction:
     unread: int
     """Items taken of which the trace has no text: what they held is not known."""
     is_summary_read: bool = True
-    """The trace has the whole text of the summary, if there is one."""
+    """The trace has the whole text of the summary, if a model wrote one."""
     facts: list[Handed] = field(default_factory=list)
     """By kind, those with the most mentions first."""
     unsought: dict[str, int] = field(default_factory=dict)
@@ -193,9 +193,11 @@ class _Reader:
         into |= {one.summary.partition("@")[0] for one in step.annotations.compactions if one.summary}
         said = [p for p in fresh if p.item in into] or [p for p in fresh if p.kind == "thread_summary"]
         counts, unread = self._held([p for p in left if p.item in gone and not p.stale])
+        was_written = any(one.request is not None for one in step.annotations.compactions)
         found = Compaction(
             step.session, step.thread, taken, tuple(dict.fromkeys(p.item for p in said)),
-            sum(p.tokens for p in said), unread, not any(self._text(p) is None for p in said),
+            sum(p.tokens for p in said), unread,
+            all(self._text(p) is not None for p in said) if said else not was_written,
         )  # fmt: skip
         summary = Text("\n".join(self._text(p) or "" for p in said))
         met = {fact for p in fresh if p not in said for fact in self._mentioned(p)}

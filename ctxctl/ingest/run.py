@@ -153,6 +153,13 @@ class Run:
             yield from self.out
             self.out.clear()
 
+    def end_thread(self, conversation: Conversation) -> None:
+        """Close a conversation for good, and forget it: no later event is of its thread."""
+        conversation.finish()
+        place = Place(conversation.session, conversation.thread)
+        self.threads = {key: one for key, one in self.threads.items() if one is not conversation}
+        self.emit(vocab.SESSION_ENDED, {"final": True}, place)
+
     def end_session(self) -> Iterator[Json]:
         """Close the present session's conversations, say that it is over, hand the rest on, and forget them.
 

@@ -311,6 +311,13 @@ class Answered(msgspec.Struct, frozen=True, eq=False):
     """How often it was sent."""
 
 
+class Ended(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.session.ended`: a session or a thread is over."""
+
+    final: bool = False
+    """No later event is of it, so that nothing of it need be remembered."""
+
+
 class Dropped(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.record.dropped`: events that a recorder could not write."""
 
@@ -356,6 +363,7 @@ Record = (
     | Totals
     | Failure
     | Answered
+    | Ended
     | Dropped
     | Envelope
     | Fidelity

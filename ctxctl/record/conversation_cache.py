@@ -177,24 +177,16 @@ def _trim(kept: OrderedDict[str, str] | OrderedDict[tuple[str | None, str], str]
         kept.popitem(last=False)
 
 
-_MESSAGES: Final = 100_000
-"""Fingerprints of messages of all conversations that are remembered."""
-_THREADS: Final = 1_000
-_LINKS: Final = 4_096
-_PROMPTS: Final = 10_000
-_NAMES: Final = 100_000
 _FEW_TOKENS: Final = 64
 _SCHEMAS: Final = ("response_format", "output_config", "output_format", "text", "generationConfig")
 _ASIDE: Final = ("title", "topic", "summar", "classif", "quota")
 
 
 class RememberedThreads(Threads):
-    """Threads of which, when there are too many, those used least recently are forgotten."""
+    """Threads with the branches that a recorder makes of them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._tick = 0
-        self._last: dict[int, int] = {}
         self._by_branch: dict[tuple[str | None, str], list[Thread]] = {}
         self.mark = ""
         """The end of new threads' names, where another writer of the file may give the same names."""
@@ -208,10 +200,12 @@ class RememberedThreads(Threads):
         """Return all threads that are remembered."""
         return self._all
 
-    def touch(self, thread: Thread) -> None:
-        """Note that a thread was used."""
-        self._tick += 1
-        self._last[id(thread)] = self._tick
+    def forget_oldest(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
+        """As in any threads; the answers of branches are forgotten too."""
+        gone = super().forget_oldest(busy, chains)
+        if gone:
+            self._by_branch = {}
+        return gone
 
     # -- branches -------------------------------------------------------------------------------------------
 
@@ -236,53 +230,10 @@ class RememberedThreads(Threads):
                     return thread
         return None
 
-    # -- memory ---------------------------------------------------------------------------------------------
-
-    def forget_oldest(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
-        """Forget what exceeds the limits; return the threads that were forgotten."""
-        chains.keep(_LINKS)
-        if len(self._prompts) > _PROMPTS:
-            for name in list(self._prompts)[: _PROMPTS // 2]:
-                del self._prompts[name]
-        if len(self._used) > _NAMES:
-            self._used.clear()
-        size = len(self._carried) + len(self._said) + len(self._by_branch)
-        if size <= _MESSAGES and len(self._all) <= _THREADS:
-            return []
-        order = sorted(self._all, key=lambda thread: self._last.get(id(thread), 0), reverse=True)
-        few = order[: max(1, len(order) // 2)]
-        kept = {id(thread) for thread in few} | set(busy)
-        gone = [thread for thread in self._all if id(thread) not in kept]
-        self._all = [thread for thread in self._all if id(thread) in kept]
-        for thread in self._all:
-            thread.conversation.forget_gone()
-        # Of the threads that stay, only what their windows still hold is kept.
-        windows = {id(thread): frozenset(thread.prints) for thread in self._all}
-        carried = {}
-        for (session, made), threads in self._carried.items():
-            own = tuple(t for t in threads if made in windows.get(id(t), ()))
-            if own:
-                carried[session, made] = own
-        self._carried = carried
-        refs = {id(t): {row[0].item for row in t.conversation.rows} for t in self._all}
-        self._said = {
-            key: t for key, t in self._said.items() if id(t) in kept and _still(key[1], refs[id(t)], t)
-        }
-        self._by_branch = {}
-        self._last = {id(t): self._last.get(id(t), 0) for t in self._all}
-        chains.drop(gone)
-        return gone
-
 
 def _key(part: Part) -> str:
     """Return the key that tells the items of branches' answers apart."""
     return part.item if part.kind == "tool_call" and part.item else f"{part.kind}:{part.mark}"
-
-
-def _still(key: str, items: set[str], thread: Thread) -> bool:
-    """Whether an answer is still in its thread's window."""
-    mark = key.partition(":")[2]
-    return key in items or (mark != "" and any(row[0].ref.endswith(mark) for row in thread.conversation.rows))
 
 
 def is_aside(body: Json) -> bool:

@@ -8,6 +8,7 @@ unanswered, another one is a branch of it, with a thread of its own.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -277,7 +278,7 @@ class Conversations(Exchanges):
             self._busy[id(thread)] = left
         if response is None or self.is_late(asked):
             # No answer; or one so late that the next request carries it already.
-            self._forget_some()
+            self._forget_some(self._busy)
             return
         live.session = thread.conversation.session
         live.make.at(core.journal.stamp())
@@ -301,7 +302,7 @@ class Conversations(Exchanges):
             self._chains.answered(response["id"], thread)
         thread.conversation.finish()
         core.journal.put(entries_of(core, live.taken()))
-        self._forget_some()
+        self._forget_some(self._busy)
 
     def is_late(self, asked: PendingRequest) -> bool:
         """Whether the request's thread has gone on without its answer."""
@@ -450,24 +451,22 @@ class Conversations(Exchanges):
 
     # -- memory ---------------------------------------------------------------------------------------------
 
-    def _forget_some(self) -> None:
-        """Keep memory bounded: forget the conversations that went on least recently."""
-        gone = self._remembered.forget_oldest(self._busy, self._chains)
+    def _forget_some(self, kept: Mapping[int, int]) -> list[Thread]:
+        """As for any captured requests; what is kept of these threads besides goes too."""
+        gone = super()._forget_some(kept)
         if not gone:
-            return
+            return gone
         names = {id(thread) for thread in gone}
         for holder in (self._written_in, self._branches):
             for name in names:
                 holder.pop(name, None)
         for family in self._branches.values():
             family[:] = [thread for thread in family if id(thread) not in names]
-        self._named = {key: one for key, one in self._named.items() if id(one) not in names}
-        self._mains = {key: one for key, one in self._mains.items() if id(one) not in names}
         conversations = {id(thread.conversation) for thread in gone}
         self._live.threads = {
             key: one for key, one in self._live.threads.items() if id(one) not in conversations
         }
-        self._opener = type(self._opener)()
+        return gone
 
 
 def _has_answer(thread: Thread, request: Request) -> bool:

@@ -12,7 +12,7 @@ from ctxctl.report.compaction_words import taken_facts, triggers_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import cells, preview, visible
-from ctxctl.wording import COMPACTION, noun, number, plural
+from ctxctl.wording import COMPACTION, noun, number, plural, unshown
 
 UNREAD_SUMMARY: Final = "its text is not recorded: what it carries over is not known"
 _LISTED: Final = 8
@@ -76,7 +76,7 @@ def flow_text(one: Compaction) -> str:
     """How much went, and how large a summary came."""
     taken = one.taken
     if not taken.items:
-        return "what it took is not recorded"
+        return unshown(taken.named)
     text = f"{plural(taken.items, 'item')}, {plural(taken.tokens, 'token')} went"
     if not one.summary:
         return f"{text}; no summary is recorded"

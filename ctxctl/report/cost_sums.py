@@ -93,7 +93,7 @@ _PARTS: Final = {
     "image_output": "image output",
     "reasoning": "reasoning",
     "units": "tool calls",
-    "further": "further samplings",
+    "further": "other models",
     "summaries": "compactions",
 }
 """Parts of a bill, as they are called."""

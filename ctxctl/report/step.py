@@ -215,11 +215,17 @@ def usage_text(step: Step) -> str:
     usage, parts = step.usage, []
     assert usage is not None
     if usage.reported_input is not None:
-        cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
+        notes = [] if usage.reported_cached is None else [f"{usage.reported_cached:,} cached"]
+        if usage.terms.passes:
+            notes.append(f"passes of {' and '.join(f'{one.input_tokens:,}' for one in usage.terms.passes)}")
         how = "billed" if usage.provenance == "native" else usage.provenance
-        parts.append(f"{how} {usage.reported_input:,} in{cached}")
+        inside = f" ({'; '.join(notes)})" if notes else ""
+        parts.append(f"{how} {usage.reported_input:,} in{inside}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
+    for one in usage.terms.further:
+        read, wrote = f"{one.input_tokens:,} in", f"{one.output_tokens:,} out"
+        parts.append(f"beside it {visible(one.model or one.type)} {read}, {wrote}")
     if usage.terms.cleared_tokens:
         parts.append(f"{usage.terms.cleared_tokens:,} cleared by the provider")
     said = ", ".join(parts) or "no input billed"

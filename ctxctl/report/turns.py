@@ -62,6 +62,7 @@ from ctxctl.wording import (
     share,
     short,
     short_kind,
+    unshown,
 )
 
 _PLACES: Final = 3
@@ -392,7 +393,7 @@ class TurnsReport:
         """What a compaction took: how much, of what kinds, and the largest."""
         text = f"compaction{triggers_text(one)} at {self._prefix(row)}{one.turn}.{one.step}"
         if not one.items:
-            text += ": what it took is not recorded"
+            text += f": {unshown(one.named)}"
         else:
             text += f" took {plural(one.items, 'item')}, {plural(one.tokens, 'token')}: {kinds_text(one)}"
         if one.largest:

@@ -18,6 +18,7 @@ from ctxctl.model.records import (
     Block,
     Budget,
     Dropped,
+    Ended,
     Failure,
     Fidelity,
     Injection,
@@ -321,5 +322,6 @@ BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
     vocab.STEP_FAILED: failure,
     vocab.STEP_ANSWERED: answered,
     vocab.RECORD_DROPPED: dropped,
+    vocab.SESSION_ENDED: lambda fields: Ended(fields.flag("final") or False),
 }
 """Builders by event type; items and assemblies, which hold contents, are built by `trace.codec`."""

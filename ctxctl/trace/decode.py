@@ -44,7 +44,7 @@ from ctxctl.trace.wire import (
 ITEM_EVENTS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.ITEM_REMOVED})
 _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS) | {
     vocab.USAGE_REPORTED, vocab.TOTAL_STATED, vocab.FIDELITY_MEASURED, vocab.STEP_FAILED, vocab.STEP_ANSWERED,
-    vocab.RECORD_DROPPED
+    vocab.RECORD_DROPPED, vocab.SESSION_ENDED,
 }  # fmt: skip
 _DATA: Final = b'"data":'
 _STUB: Final = b'"data":0}'

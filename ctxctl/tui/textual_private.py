@@ -48,21 +48,27 @@ STARTS_WIDGETS: Final = _has(App, "_start_widget")
 """Whether a scroll bar of our own can take the place of Textual's."""
 
 
+def is_present(node: Widget) -> bool:
+    """Whether a widget's screen is open, or installed, in an application that does not end."""
+    app = node.app
+    return node.is_attached and (node.screen in app.screen_stack or app.is_screen_installed(node.screen))
+
+
 def while_present(node: Widget, message: Message, found: Iterable[Any]) -> Iterable[Any]:
     """The handlers of a message that may still be called: none of ours once a widget's screen is gone.
 
     Keys, messages and timers may still be under way then.  Textual's own handlers still run, because they
-    take the widget away; a screen that is installed stays.
+    take the widget away.
     """
-    app = node.app
-    if node.is_attached and (node.screen in app.screen_stack or app.is_screen_installed(node.screen)):
+    if is_present(node):
         return found
-    late = isinstance(message, events.Timer | events.Callback) and _is_ours(message.callback)
-    return () if late else [(kind, method) for kind, method in found if not _is_ours(kind)]
+    late = isinstance(message, events.Timer | events.Callback) and is_ours(message.callback)
+    return () if late else [(kind, method) for kind, method in found if not is_ours(kind)]
 
 
-def _is_ours(what: object) -> bool:
-    return str(getattr(what, "__module__", "")).startswith("ctxctl.")
+def is_ours(what: object) -> bool:
+    """Whether a class or a function, with arguments or without, is of this package."""
+    return str(getattr(getattr(what, "func", what), "__module__", "")).startswith("ctxctl.")
 
 
 def resume_only_what_was_suspended(app: App[Any]) -> None:

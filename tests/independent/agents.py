@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.independent.bills import Bill, apart, of_anthropic, of_openai
-from tests.independent.raw import Object, at, lines, number, objects
+from tests.independent.bills import Bill, apart, of_anthropic, of_gemini, of_openai
+from tests.independent.raw import Object, at, lines, number, objects, values
 from tests.independent.samples import samples
 
 
@@ -18,14 +18,14 @@ def stream_json(path: Path) -> list[Bill]:
     The lines carry the output as it was when the message began: no output is told but by the run's last line.
     """
     found: dict[str, Bill] = {}
-    for line in lines(path):
+    for line in objects(path):
         message = at(line, "message")
         ident, usage = at(message, "id"), at(message, "usage")
         if at(line, "type") == "stream_event" or not isinstance(ident, str) or ident in found:
             continue
         bill = of_anthropic(usage, ident)
         if at(line, "type") == "assistant" and bill is not None and bill.sent:
-            found[ident] = bill._replace(output=None)
+            found[ident] = bill._replace(output=None, is_partial=at(message, "stop_reason") is None)
     return list(found.values())
 
 
@@ -149,7 +149,8 @@ def langfuse(path: Path) -> list[Bill]:
     """Langfuse: generations with no other below them; the parts that begin with `input` are the input."""
     found = []
     for one in objects(path):
-        seen = [o for o in at(one, "observations") or () if isinstance(o, dict)]
+        listed = at(one, "observations") or at(one, "data") or ()
+        seen = [o for o in listed if isinstance(o, dict)]
         bills = {o.get("id"): bill for o in seen if (bill := _langfuse(o)) is not None}
         parents = {o.get("id"): o.get("parentObservationId") for o in seen}
         above = {parent for ident in bills for parent in _above(ident, parents)}
@@ -171,10 +172,54 @@ def _langfuse(observation: Object) -> Bill | None:
         return Bill(old[0], None, None, old[1])
     if not isinstance(usage, dict) or observation.get("type") not in {"GENERATION", "AGENT"}:
         return None
-    sent = sum(number(count) or 0 for name, count in usage.items() if name.startswith("input"))
-    cached = sum(number(count) or 0 for name, count in usage.items() if "cache" in name and "read" in name)
-    output = sum(number(count) or 0 for name, count in usage.items() if name.startswith("output"))
-    return Bill(sent, cached or None, None, output) if sent else None
+    parts = {name: number(count) or 0 for name, count in usage.items()}
+    total = parts.pop("total", 0) or parts.pop("total_tokens", 0)
+    output = sum(count for name, count in parts.items() if name.startswith("output"))
+    output = output or parts.get("completion_tokens", 0)
+    cached = {name: count for name, count in parts.items() if "cache" in name or "ephemeral" in name}
+    read = sum(count for name, count in cached.items() if "read" in name or "cached" in name)
+    # The same write may be told in sum and by how long it lasts.
+    lasting = {name for name in cached if "ephemeral" in name or name.endswith(("_1h", "_5m"))}
+    whole = {name for name in cached if "creation" in name} - lasting
+    written = max(sum(cached[name] for name in names) for names in (lasting, whole))
+    plain = sum(count for name, count in parts.items() if name.startswith(("input", "prompt")))
+    plain -= sum(count for name, count in cached.items() if name.startswith(("input", "prompt")))
+    sent = plain + read + written
+    if total and sent + output > total:  # the cached part is in the input too
+        sent = total - output
+    return Bill(sent, read or None, written or None, output) if sent else None
+
+
+def langsmith(path: Path) -> list[Bill]:
+    """LangSmith: the usage of each run of a model, in OpenAI's or LangChain's words."""
+    runs: dict[Any, Object] = {}
+    for one in objects(path):
+        for run in [*(at(one, "post") or ()), *(at(one, "patch") or ())] or [one]:
+            ident = run.get("id") or run.get("dotted_order")  # a patch may name its place alone
+            known = next((held for name, held in runs.items() if str(name) in str(ident)), None)
+            known = runs.setdefault(ident, {}) if known is None else known
+            known.update({name: value for name, value in run.items() if value is not None})
+    found = []
+    for run in runs.values():
+        outputs = at(run, "outputs") if at(run, "run_type") == "llm" else None
+        message = at(outputs, "generations", 0, 0, "message", "kwargs")
+        usage = at(message, "usage_metadata") or at(outputs, "usage_metadata") or at(outputs, "usage")
+        details = at(usage, "input_token_details") or {}
+        lasting = sum(number(count) or 0 for name, count in details.items() if "ephemeral" in name)
+        written = lasting or number(details.get("cache_creation"))
+        bill = of_openai(usage)
+        if bill is not None:
+            read = number(details.get("cache_read")) or bill.cached
+            beside = (read or 0) + (written or 0)
+            sent = bill.sent + (beside if beside > bill.sent else 0)
+            found.append(bill._replace(sent=sent, cached=read, written=written))
+    return _of(found)
+
+
+def qwen(path: Path) -> list[Bill]:
+    """Qwen Code: each answer has Gemini's usage; thoughts are in the candidates, as OpenAI counts them."""
+    usages = [at(one, "usageMetadata") for one in lines(path) if at(one, "type") == "assistant"]
+    return _of(of_gemini({**usage, "thoughtsTokenCount": 0}) for usage in usages if isinstance(usage, dict))
 
 
 def spans(path: Path) -> list[Bill]:
@@ -251,7 +296,11 @@ def _of(found: Any) -> list[Bill]:
 def pi_rpc(path: Path) -> list[Bill]:
     """pi's events over a pipe: the message that an answer ended with."""
     found = []
-    for line in objects(path):
+    told = objects(path)
+    if at(told, 0, "schema_version") == "agentv.raw_provider_log_line.v1":  # its lines, each in a string
+        printed = (str(one["content"]).rpartition("[stdout] ")[2] for one in told)
+        told = [*values("\n".join(line for line in printed if not line.startswith("#")))]
+    for line in told:
         message = at(line, "message")
         if at(line, "type") == "message_end" and at(message, "role") == "assistant":
             found.append(apart(at(message, "usage"), "input", "cacheRead", "cacheWrite", "output", None))
@@ -265,6 +314,7 @@ def pi_rpc(path: Path) -> list[Bill]:
 READERS: dict[str, Callable[[Path], list[Bill]]] = {
     "claude-stream-json": stream_json, "copilot-chatreplay": chatreplay, "mini-swe-agent": mini_swe,
     "openhands": openhands, "inspect-ai": inspect, "atif": atif, "cursor": cursor, "kimi": kimi,
-    "amplifier": amplifier, "langfuse": langfuse, "otel": spans, "openinference": spans, "pi-rpc": pi_rpc,
+    "amplifier": amplifier, "langfuse": langfuse, "langsmith": langsmith, "otel": spans,
+    "openinference": spans, "pi-rpc": pi_rpc, "qwen-code": qwen,
 }  # fmt: skip
 """By the name that ctxctl gives the format."""

@@ -6,6 +6,8 @@ plain input; OpenAI, Codex, Gemini and the OpenAI-like tell a whole of which the
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +26,12 @@ class Bill(NamedTuple):
     output: int | None
     ident: str | None = None
     """The request's or its answer's own id."""
+    size: int | None = None
+    """What its last pass read; None: it was sampled once."""
+    further: tuple[tuple[str, int, int], ...] = ()
+    """Passes of other models: the model, what it read and what it wrote."""
+    is_partial: bool = False
+    """No line of the answer was logged after its end: its output is a placeholder."""
 
 
 def of_anthropic(usage: Any, ident: str | None = None) -> Bill | None:
@@ -34,12 +42,18 @@ def of_anthropic(usage: Any, ident: str | None = None) -> Bill | None:
     """
     passes = at(usage, "iterations")
     if isinstance(passes, list) and (len(passes) > 1 or at(passes, 0, "type") == "compaction"):
-        made = [of_anthropic(one) for one in passes if at(one, "type") != "advisor_message"]
-        told = [bill for bill in made if bill is not None]
-        return Bill(
-            sum(bill.sent for bill in told), sum(bill.cached or 0 for bill in told),
-            sum(bill.written or 0 for bill in told), sum(bill.output or 0 for bill in told), ident,
-        )  # fmt: skip
+        own, further, answered = [], [], []
+        for one in passes:
+            bill = of_anthropic({**one, "iterations": None}, ident)
+            if bill is None:
+                continue
+            if at(one, "type") == "advisor_message":
+                further.append((str(at(one, "model")), bill.sent, bill.output or 0))
+                continue
+            own.append(bill)
+            answered += [bill] if at(one, "type") != "compaction" else []
+        sums = [sum(bill[part] or 0 for bill in own) for part in range(4)]
+        return Bill(*sums, ident, (answered or own)[-1].sent, tuple(further)) if own else None
     plain = number(at(usage, "input_tokens"))
     if plain is None:
         return None
@@ -60,7 +74,8 @@ def of_openai(usage: Any, ident: str | None = None) -> Bill | None:
         return None
     details = at(usage, "prompt_tokens_details" if old else "input_tokens_details")
     output = number(at(usage, "completion_tokens" if old else "output_tokens"))
-    return Bill(sent, number(at(details, "cached_tokens")), None, output, ident)
+    written = number(at(usage, "cache_creation_input_tokens"))  # a gateway's, in Anthropic's words
+    return Bill(sent, number(at(details, "cached_tokens")), written, output, ident)
 
 
 def of_gemini(usage: Any, ident: str | None = None) -> Bill | None:
@@ -104,7 +119,7 @@ def _session(path: Path) -> Any:
 
 
 def _messages(path: Path) -> dict[str, Bill]:
-    """Bills by message: the input of its first line, the largest output of any."""
+    """Bills by message: the largest input and output of any of its lines."""
     found: dict[str, Bill] = {}
     for line in lines(path):
         message = at(line, "message")
@@ -112,10 +127,15 @@ def _messages(path: Path) -> dict[str, Bill]:
         if at(line, "type") != "assistant" or not isinstance(ident, str) or not isinstance(usage, dict):
             continue
         bill = of_anthropic(usage, ident)
-        if bill is None or not (bill.sent or bill.output):  # nothing was asked: the client's own words
+        if bill is None or not bill.sent:  # nothing was asked: the client's own words, or a placeholder
             continue
-        known = found.setdefault(ident, bill)
-        found[ident] = known._replace(output=max(known.output or 0, bill.output or 0))
+        known = found.setdefault(ident, bill._replace(is_partial=True))
+        # The list of passes is whole on the last line alone.
+        bill = bill if len(bill.further) >= len(known.further) and bill.sent >= known.sent else known
+        found[ident] = bill._replace(
+            output=max(known.output or 0, bill.output or 0),
+            is_partial=known.is_partial and at(message, "stop_reason") is None,
+        )
     return found
 
 
@@ -124,6 +144,9 @@ def codex(path: Path) -> list[Bill]:
 
     A fork repeats its parent's, which are bills of the parent's.
     """
+    records = [at(one, "payload", "usage") for one in lines(path) if at(one, "type") == "token_usage_record"]
+    if records:  # since 0.154: each request's own
+        return [bill for usage in records if (bill := of_codex(usage)) is not None]
     found: list[Bill] = []
     copied = inherited(path, lines)
     before: list[int] | None = None
@@ -145,6 +168,12 @@ def codex(path: Path) -> list[Bill]:
         if last[0]:
             found.append(Bill(last[0], last[1], None, last[2]))
     return found
+
+
+def of_codex(usage: Any) -> Bill | None:
+    """A request's own record."""
+    bill = of_openai({**usage, "input_tokens_details": {"cached_tokens": usage.get("cached_input_tokens")}})
+    return bill and bill._replace(written=number(usage.get("cache_write_input_tokens")))
 
 
 def _codex(usage: Any) -> list[int] | None:
@@ -182,14 +211,22 @@ def apart(usage: Any, plain: str, read: str, written: str, output: str, ident: A
 
 
 def opencode(path: Path) -> list[Bill]:
-    """opencode: each finished step of an export, or of a plugin's event log, is a request."""
+    """opencode: each finished step of an export, a database or a plugin's event log is a request."""
     parts: dict[str, Object] = {}
+    if path.suffix == ".db":
+        with sqlite3.connect(f"file:{path}?immutable=1", uri=True) as database:
+            parts = {ident: json.loads(data) for ident, data in database.execute("SELECT id, data FROM part")}
+        return _steps(parts)
     for line in lines(path) if path.read_bytes()[:1] == b"[" else objects(path):
         for message in at(line, "messages") or ():
             parts.update({str(p.get("id")): p for p in at(message, "parts") or () if isinstance(p, dict)})
         part = at(line, 1, "event", "properties", "part")
         if isinstance(part, dict):
             parts[str(part.get("id"))] = part
+    return _steps(parts)
+
+
+def _steps(parts: dict[str, Object]) -> list[Bill]:
     found = []
     for part in parts.values():
         tokens = part.get("tokens")

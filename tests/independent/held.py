@@ -1,4 +1,4 @@
-"""One capture: which reader reads it, and what that and ctxctl say differently."""
+"""One capture: which reader reads it, and what that and ctxctl say differently of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.independent import agents, bills, compare, wire
+from tests.independent import agents, bills, compactions, compare, stated, wire
 from tests.independent import asking as questions
 from tests.independent.asking import Ask
 from tests.independent.bills import Bill
@@ -33,29 +33,44 @@ class Held(NamedTuple):
 
     format: str | None
     requests: int
-    """Requests that the raw reader found."""
+    """Requests, and scopes of stated totals, that the raw reader found."""
     wrong: list[Disagreement]
 
 
 def held(path: Path, ask: Ask, *, asking: bool = False) -> Held:
     """Hold ctxctl's answers on a capture against the raw file; one that neither reads has no requests."""
-    told = ask(["replay", str(path), "--json", "--all"])
-    form = str(told[0].get("format")) if told else None
-    steps = [line for line in told if line.get("type") == "step"]
+    files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else []
+    replayed = ask(["replay", str(path), "--json", "--all"])
+    form = str(replayed[0].get("format")) if replayed else None
+    steps = [line for line in replayed if line.get("type") == "step"]
+    name, path = str(path), files[0] if len(files) == 1 else path
     requests = wire.requests(path) if form in WIRE | BOTH else []
     if form in WIRE or requests:
         if not requests and steps:
             return Held(form, 0, [Disagreement("items", path.name, "no request read", len(steps))])
         wrong = compare.wire(requests, steps)
         if asking:
-            wrong += questions.check(str(path), requests, steps, ask)
-        wrong += cost([r.bill for r in requests if r.bill is not None], ask(["cost", str(path), "--json"]))
+            wrong += questions.check(name, requests, steps, ask)
+        wrong += cost([r.bill for r in requests if r.bill is not None], ask(["cost", name, "--json"]))
         return Held(form, len(requests), wrong)
-    if form in BILLS:
-        found = BILLS[form](path)
-        wrong = compare.bills(found, steps)
-        return Held(form, len(found), wrong + cost(found, ask(["cost", str(path), "--json"])))
-    return Held(form, 0, [])
+    known = form in BILLS or form in stated.READERS
+    told = ask(["cost", name, "--json"]) if known else []
+    found = BILLS[form](path) if form in BILLS else []
+    wrong = compare.bills(found, steps) + cost(found, told) if form in BILLS else []
+    raw = stated.by_scope(stated.READERS[form](path)) if form in stated.READERS else {}
+    if form in stated.READERS:
+        said = stated.said(told)
+        wrong += [] if raw == said else [Disagreement("stated", "the whole capture", raw, said)]
+    if form in compactions.UNBILLED and (count := compactions.UNBILLED[form](path)) > 0 and not bound(told):
+        wrong.append(Disagreement("bound", "the whole capture", f"{count} compactions in no log", "no bound"))
+    if form == "claude-code":
+        wrong += compare.cleared(compactions.cleared(path), steps)
+    return Held(form, len(found) + len(raw), wrong)
+
+
+def bound(told: list[Object]) -> bool:
+    """Whether the cost is said to be a lower bound."""
+    return any(line["lower_bound"] for line in told if line.get("type") == "cost")
 
 
 def cost(found: list[Bill], told: list[Object]) -> list[Disagreement]:

@@ -16,6 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.independent import left_out
 from tests.independent.bills import PI, Bill, apart, of_anthropic, of_gemini, of_openai
 from tests.independent.raw import Object, at, events, lines, objects, values
 from tests.independent.samples import resolved, samples
@@ -32,6 +33,14 @@ class Request(NamedTuple):
     @property
     def model(self) -> str:
         return str(self.body.get("model") or "")
+
+    @property
+    def read(self) -> Object:
+        """Its body as the model read it."""
+        if dialect(self.body) != "anthropic" or "messages" not in self.body:
+            return self.body
+        passes = at(usage(self.said), "iterations")
+        return left_out.read(self.body, self.said, passes if isinstance(passes, list) else [])
 
 
 class Block(NamedTuple):
@@ -86,11 +95,17 @@ def _of(one: Any, waiting: list[Object]) -> Iterator[Request]:
             yield from _request(body, text, at(entry, "request", "url"))
     elif isinstance(at(one, "request", "body"), dict):  # claude-trace
         answer = at(one, "response", "body_raw") or at(one, "response", "body")
+        if events_ := at(one, "response", "ws_events"):
+            answer = "\n".join(json.dumps(event) for event in events_)
         yield from _request(one["request"]["body"], answer, at(one, "request", "url"))
+    elif isinstance(at(one, "request"), dict) and isinstance(at(one, "response"), dict):  # a pair
+        yield from _request(one["request"], one["response"], None)
+    elif at(one, "type") == "request" and isinstance(at(one, "messages"), list):  # SWE-agent, late in 2025
+        waiting.append(one)
     elif isinstance(at(one, "request_params", "messages"), list):  # SWE-agent: the answer is another line
         waiting.append(one["request_params"])
     elif at(one, "type") == "response" and waiting:
-        yield from _request(waiting.pop(0), at(one, "response"), None)
+        yield from _request(waiting.pop(0), at(one, "response") or {"usage": one}, None)
     elif (
         isinstance(one, list) and "before_provider_request" in one
     ):  # pi's extension: `[…, event, payload, …]`
@@ -185,26 +200,28 @@ def bill(answer: Any) -> Bill | None:
             told = [one for one in values(answer) if isinstance(one, dict)]
             if len(told) == 1:
                 return bill(told[0])
+        if streamed := usage(answer):
+            idents = (at(event, "message", "id") for event in told)
+            return of_anthropic(streamed, next((one for one in idents if one is not None), None))
         found: Bill | None = None
-        usage: Object = {}
-        ident = None
         for event in told:
-            started = at(event, "message", "usage")
-            if isinstance(
-                started, dict
-            ):  # Anthropic: the input with the first event, the output with the last
-                ident = at(event, "message", "id")
-                usage = {**usage, **started}
-            if event.get("type") == "message_delta" and isinstance(event.get("usage"), dict):
-                usage = {**usage, **{k: v for k, v in event["usage"].items() if v is not None}}
-            if usage:
-                found = of_anthropic(usage, ident)
-                continue
             found = (
                 _flat(event.get("response") if isinstance(event.get("response"), dict) else event) or found
             )
         return found
     return _flat(answer)
+
+
+def usage(answer: Any) -> Object:
+    """Anthropic's usage of an answer: of a stream the last word of its events on each part."""
+    if not isinstance(answer, str):
+        return at(answer, "usage") or {}
+    found: Object = {}
+    for event in events(answer) or [one for one in values(answer) if isinstance(one, dict)]:
+        told = [at(event, "message", "usage"), event.get("type") == "message_delta" and event.get("usage")]
+        for one in told:
+            found |= {k: v for k, v in one.items() if v is not None} if isinstance(one, dict) else {}
+    return found
 
 
 def _flat(answer: Any) -> Bill | None:
@@ -313,11 +330,10 @@ def chained(requests: list[Request]) -> list[list[Block]]:
     whole: dict[str, list[Block]] = {}
     found = []
     for request in requests:
-        own = blocks(request.body)
+        own = blocks(request.read)
         before = whole.get(str(request.body.get("previous_response_id")), [])
         front = list(takewhile(lambda b: b.part in {"tools", "schema"} or b.kind == "system", own))
-        held = [*front, *before, *own[len(front) :]]
-        found.append(held)
+        found.append([*front, *_after_compaction([*before, *own[len(front) :]])])
         said = answer(request.said)
         output = [item for item in _list(said.get("output")) if isinstance(item, dict)]
         if said.get("id"):
@@ -325,6 +341,18 @@ def chained(requests: list[Request]) -> list[list[Block]]:
             packed = [i for i, b in enumerate(kept) if b.kind.startswith("compaction")]
             whole[str(said["id"])] = kept[packed[-1] if packed else 0 :]
     return found
+
+
+def _after_compaction(talk: list[Block]) -> list[Block]:
+    """What of a conversation is read: nothing before a compaction, but what users said where that was kept.
+
+    `/responses/compact` gives out what users said and its own item, and all of it is read; an answer before
+    the item is of a history that the provider itself compacted.
+    """
+    marks = [place for place, block in enumerate(talk) if block.kind.startswith("compaction")]
+    last = marks[-1] if marks else 0
+    answers = [b for b in talk[:last] if b.part == "assistant" and not b.kind.startswith("compaction")]
+    return talk[last:] if answers else talk
 
 
 def _text(part: str, kind: str, text: str, ident: str | None = None) -> Block:
@@ -364,6 +392,9 @@ def _anthropic(body: Object) -> Iterator[Block]:
             kind = "text" if isinstance(part, str) else str(at(part, "type"))
             if kind == "text":
                 yield _text(role, "text", part if isinstance(part, str) else str(at(part, "text") or ""))
+                continue
+            if kind == left_out.FOUND:
+                yield from (block._replace(part=role) for block in _tools([part["tool"]]))
                 continue
             ident = at(part, "id") if kind.endswith("tool_use") else at(part, "tool_use_id")
             named = f"{'call' if kind.endswith('tool_use') else 'result'} {ident}" if ident else None

@@ -105,6 +105,13 @@ def test_lines_are_as_wide_as_they_may_be(width: int) -> None:
     assert "\u202e" not in text
 
 
+@pytest.mark.parametrize("width", [40, 120])
+def test_a_line_below_the_form_is_empty(width: int) -> None:
+    form = Form()
+    below = lines.form_line(form, len(LABELS) + 3, width, focused=True)
+    assert "".join(text for text, _ in below) == " " * width
+
+
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 @pytest.mark.parametrize("room", [1, 2, 3, 7, 12])
 def test_notes_that_do_not_fit_leave_a_sign(width: int, room: int) -> None:

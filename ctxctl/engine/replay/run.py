@@ -25,6 +25,7 @@ from ctxctl.model.records import (
     Budget,
     Compaction,
     Dropped,
+    Ended,
     Envelope,
     Failure,
     Fidelity,
@@ -304,6 +305,9 @@ class Engine:
 
     def _ended(self, event: Event) -> Iterator[Step | Turn]:
         keys = [cursor.key for cursor in self.tracker.ended(event)]
+        if isinstance(event.record, Ended) and event.record.final:
+            for thread in filter(None, map(self.threads.get, keys)):
+                thread.final = True
         if self._order is not None:
             keys = [key for key in keys if not self._order.hold_end(event, key)]
         for thread in sorted((self.threads[key] for key in keys), key=_begun):
@@ -311,7 +315,10 @@ class Engine:
 
     def _over(self, thread: ThreadState) -> list[Step | Turn]:
         thread.over = True
-        return self._close(thread, new_turn=True)
+        done = self._close(thread, new_turn=True)
+        if thread.final:
+            del self.threads[thread.key]
+        return done
 
     def _open(self, thread: ThreadState, place: EventPlace, event: Event) -> None:
         cursor = place.cursor

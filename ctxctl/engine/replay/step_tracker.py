@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.model.records import Assembly, Injection
+from ctxctl.model.records import Assembly, Ended, Injection
 
 
 class ThreadKey(NamedTuple):
@@ -225,8 +225,11 @@ class StepTracker:
         else:
             cursor = self.cursors.get(ThreadKey(session, name))
             found = [cursor] if cursor is not None and cursor.step else []
+        is_final = isinstance(event.record, Ended) and event.record.final
         for cursor in found:
             cursor.end()
+            if is_final:
+                cursor.turns, cursor.seen, cursor.named_steps = {}, set(), {}
             del still[cursor.number]
         return found
 

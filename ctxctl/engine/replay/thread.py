@@ -104,6 +104,8 @@ class ThreadState(ThreadData):
     """Who billed last."""
     reweighed = 0
     """How much larger the frame became since the last seal by being counted with another encoding."""
+    final = False
+    """No later event is of it: what is remembered of it goes with its last step."""
     client: str | None = None
     """Version of the client that sent the last request."""
 

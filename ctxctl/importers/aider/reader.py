@@ -118,10 +118,11 @@ _HEAD: Final = 1 << 16
 _STARTED: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 _TOKENS: Final = re.compile(r"Tokens: (.+ received)")
 _COUNT: Final = re.compile(
-    r"(\d{1,3}(?:,\d{3}){0,4}(?:\.\d{1,3})?|\d{1,12})([kM]?) (sent|cache write|cache hit|received)\b"
+    r"(\d{1,3}(?:,\d{3}){0,4}(?:\.\d{1,3})?|\d{1,12})([kM]?) (sent|cache write|cache hit|cached|received)\b"
 )
 _COUNTED: Final = {
-    "sent": "input_tokens", "cache write": "cache_write", "cache hit": "cached", "received": "output_tokens",
+    "sent": "input_tokens", "cache write": "cache_write", "cache hit": "cached", "cached": "cached",
+    "received": "output_tokens",
 }  # fmt: skip
 _COST: Final = re.compile(
     r"(?:Tokens: .{1,200} )?Cost: \$([\d,.]{1,20}) (?:message|request), \$([\d,.]{0,20}\d) session"
@@ -208,6 +209,8 @@ class History:
         self._is_unanswered = False
         """Whether what was typed has not been answered."""
         self._forget_spent()
+        self._reported_at = -1
+        """The last line of a report of tokens; it may go on in the next one, without a mark."""
         self._session_usd: str | None = None
         """The cost of the session so far in US dollars, as printed."""
 
@@ -228,6 +231,8 @@ class History:
             self._type(text[5:].rstrip() if text.startswith("#### ") else text[4:].rstrip())
         elif text.startswith("> ") or text.rstrip() == ">":
             self._printed(text[2:].rstrip())
+        elif text.strip() and self._run.line.number == self._reported_at + 1:
+            self._printed(text.rstrip())
         elif text.strip() or self._answer_lines:
             if not self._answer_lines:
                 self._at = self._run.line.number
@@ -250,6 +255,8 @@ class History:
         self._typing_over = True
         tokens = _TOKENS.match(text)
         cost = _COST.match(text)
+        if tokens is not None or self._run.line.number == self._reported_at + 1:
+            self._reported_at = self._run.line.number
         if tokens is not None:
             self._answer(tokens.group(1))
         if cost is not None:

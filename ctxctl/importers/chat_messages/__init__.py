@@ -49,7 +49,7 @@ ABOUT: Final = About(
         "order": derived("as listed"),
         "requests": derived("from the answers"),
         "turns": derived("from the user's messages"),
-        "times": native("where messages have a `timestamp`"),
+        "times": native("where messages have a `timestamp`, or the conversation says when it began"),
         "model": native("where a message or its conversation names it"),
         "input_tokens": absent("a list of messages has no bill"),
     },

@@ -25,9 +25,10 @@ NAME: Final = "chat-messages"
 _LISTS: Final = ("messages", "conversations", "conversation")
 _IDS: Final = ("id", "conversation_id", "session_id", "conversation_hash", "uuid")
 _TIMES: Final = ("timestamp", "ts", "time", "created_at", "createdAt")
+_BEGUN: Final = (*_TIMES, "session_start")
 _PROMPTS: Final = ("system", "system_prompt")
 _READ: Final = frozenset(
-    {*_LISTS, *_IDS, *_TIMES, *_PROMPTS, "tools", "functions", "model", "parallel_tool_calls"}
+    {*_LISTS, *_IDS, *_BEGUN, *_PROMPTS, "tools", "functions", "model", "parallel_tool_calls"}
 )
 _BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 _SHOWN: Final = 6
@@ -46,6 +47,8 @@ class _ConversationReader:
         self._position = 0
         self.model: str | None = None
         """The name of the model that answers, where it is known."""
+        self.begun: Any = None
+        """When the conversation began, where it says so: the time of messages that have none."""
 
     def begin(self, parts: list[Part]) -> None:
         """Take the parts that stand before the messages."""
@@ -57,7 +60,7 @@ class _ConversationReader:
         run, window = self._run, self._window
         run.session = self._session
         role = string(message.get("role"))
-        time = next((message[name] for name in _TIMES if message.get(name) is not None), None)
+        time = next((message[name] for name in _TIMES if message.get(name) is not None), self.begun)
         run.make.at(moment(time))
         line = run.line.number
         if role == "assistant" and self._before not in (None, "assistant"):
@@ -137,6 +140,8 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
     present, run.line = run.line, line
     reader = _ConversationReader(run, name)
     reader.model = string(entry.get("model"))
+    reader.begun = next((entry[name] for name in _BEGUN if entry.get(name) is not None), None)
+    run.make.at(moment(reader.begun))
     unread.update(name for name in entry if name not in _READ)
     messages = next(entry[name] for name in _LISTS if isinstance(entry.get(name), list))
     reader.begin(_front(entry, messages, line.number))

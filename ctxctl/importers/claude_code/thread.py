@@ -476,6 +476,9 @@ class StepWriter:
         if thread.carried and not thread.started:
             thread.pending.clear()  # a copy that nothing was added to
         self._announce(thread, thread.place())
+        if thread.started and thread.last is not None:
+            advance = thread.path.advance(thread.last)
+            self._cause(advance, (), thread.place(), thread.billed)
 
 
 def _cache_points(thread: Thread, asked: RecordedRequest) -> Json:

@@ -260,8 +260,10 @@ class Stream:
         if self._turn is None or self._turn_is_new:  # the answers were not logged
             counts = _counts(turn)
             alike = [name for name, one in by_model.items() if len(by_model) == 1 or _counts(one) == counts]
-            conversation = self._answering(value).conversation
-            conversation.request(line=self._run.line.number, model=next(iter(alike), None), derived=True)
+            lane, model = self._answering(value), next(iter(alike), None)
+            conversation = lane.conversation
+            lane.tell_window(model, self._run.line.number)
+            conversation.request(line=self._run.line.number, model=model, derived=True)
             if text := string(value.get("result")):
                 conversation.append(Part("assistant_message", text, "assistant", line=self._run.line.number))
         self._thread_of({}).conversation.stated(*totals, line=self._run.line.number)

@@ -170,14 +170,18 @@ class StreamThread:
         place = None
         if identity not in self._asked:
             self._asked.add(identity)
-            tokens = self._windows.get(model) if model is not None else None
-            if tokens is not None:
-                budget = {"budget_id": "context_window", "target": vocab.MODEL, "max_tokens": tokens}
-                conversation.tell(vocab.BUDGET_APPLIED, budget, line=line)
+            self.tell_window(model, line)
             place = conversation.request(identity, line=line, model=model, native_id=request, derived=True)
         self._head = len(conversation)
         self.answer = Answer(identity, model, place, line)
         return self.answer
+
+    def tell_window(self, model: str | None, line: int) -> None:
+        """Tell the size of a model's window with the next request, where the stream says it."""
+        tokens = self._windows.get(model) if model is not None else None
+        if tokens is not None:
+            budget = {"budget_id": "context_window", "target": vocab.MODEL, "max_tokens": tokens}
+            self.conversation.tell(vocab.BUDGET_APPLIED, budget, line=line)
 
     def flush(self) -> None:
         """End the partial message."""

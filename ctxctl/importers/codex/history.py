@@ -174,7 +174,7 @@ class History:
             metadata["ctxctl"] = {"derived": True}
         into = summary.block().ref if summary is not None else None
         fields: Json = {"metadata": metadata} if metadata else {}
-        if summary is not None and not self._is_logged:
+        if not self._is_logged:
             fields["request"] = self.conversation.unbilled()
         self.conversation.compacted(gone, into, line=line, **fields)
 

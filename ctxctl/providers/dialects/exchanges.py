@@ -6,7 +6,7 @@ Whatever container a request was captured in, it comes here with its answer as o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -113,8 +113,25 @@ class Exchanges:
                 known = None
             thread = self._step(exchange, request, known, main=main)
             self._opener.keep(request, thread)
+            if (idle := self._threads.touch(thread)) is not None:
+                idle.conversation.finish()
+            for gone in self._forget_some(dict.fromkeys(map(id, self._mains.values()), 1)):
+                run.end_thread(gone.conversation)
         finally:
             run.session = before
+
+    def _forget_some(self, kept: Mapping[int, int]) -> list[Thread]:
+        """Keep memory bounded: forget the conversations that went on least recently, and return them.
+
+        `kept`: the ids of threads that are not forgotten.
+        """
+        gone = self._threads.forget_oldest(kept, self._chains)
+        if gone:
+            names = {id(thread) for thread in gone}
+            self._named = {key: one for key, one in self._named.items() if id(one) not in names}
+            self._mains = {key: one for key, one in self._mains.items() if id(one) not in names}
+            self._opener = Opener()
+        return gone
 
     def _step(self, exchange: Exchange, request: Request, known: Thread | None, *, main: bool) -> Thread:
         """Make a step; `known`: the thread whose last request this one begins with."""

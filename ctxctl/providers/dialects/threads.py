@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,14 @@ from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.fingerprints import Request
 from ctxctl.providers.dialects.units import LeftOut
 
+_RECENT: Final = 64
+"""Threads that may go on soon; of others, the last answer is announced without waiting for a request."""
+_MESSAGES: Final = 100_000
+"""Fingerprints of messages of all conversations that are remembered."""
+_THREADS: Final = 1_000
+_LINKS: Final = 4_096
+_PROMPTS: Final = 10_000
+_NAMES: Final = 100_000
 _CANDIDATES: Final = 8
 _CARRIERS: Final = 4
 _LOOKED: Final = 500
@@ -80,10 +88,17 @@ class Thread:
 
 
 class Threads:
-    """Finds the thread of each request, in time linear in the request."""
+    """Finds the thread of each request, in time linear in the request.
+
+    Where there are too many threads, those that were used least recently are forgotten.
+    """
 
     def __init__(self) -> None:
         self._all: list[Thread] = []
+        self._used_last: dict[int, Thread] = {}
+        """The threads by id, those first that were used least recently."""
+        self._recent: dict[int, Thread] = {}
+        """The last `_RECENT` of them."""
         self._carried: dict[tuple[str | None, bytes], tuple[Thread, ...]] = {}
         """By session and fingerprint of a message: the threads that carried it first."""
         self._said: dict[tuple[str | None, str], Thread] = {}
@@ -258,6 +273,53 @@ class Threads:
         name = "-".join((kind, *words))[:48]
         self._used[name] += 1
         return name if self._used[name] == 1 else f"{name}-{self._used[name]}"
+
+    def touch(self, thread: Thread) -> Thread | None:
+        """Note that a thread was used; returns one that was idle while `_RECENT` others were used, if any."""
+        for held in (self._used_last, self._recent):
+            held.pop(id(thread), None)
+            held[id(thread)] = thread
+        return self._recent.pop(next(iter(self._recent))) if len(self._recent) > _RECENT else None
+
+    def forget_oldest(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
+        """Forget what exceeds the limits; return the threads that were forgotten."""
+        chains.keep(_LINKS)
+        if len(self._prompts) > _PROMPTS:
+            for name in list(self._prompts)[: _PROMPTS // 2]:
+                del self._prompts[name]
+        if len(self._used) > _NAMES:
+            self._used.clear()
+        size = len(self._carried) + len(self._said)
+        if size <= _MESSAGES and len(self._all) <= _THREADS:
+            return []
+        order = list(self._used_last)
+        kept = {*order[len(order) // 2 :], *busy}
+        gone = [thread for thread in self._all if id(thread) not in kept]
+        self._all = [thread for thread in self._all if id(thread) in kept]
+        for thread in self._all:
+            thread.conversation.forget_gone()
+        # Of the threads that stay, only what their windows still hold is kept.
+        windows = {id(thread): frozenset(thread.prints) for thread in self._all}
+        carried = {}
+        for (session, made), threads in self._carried.items():
+            own = tuple(t for t in threads if made in windows.get(id(t), ()))
+            if own:
+                carried[session, made] = own
+        self._carried = carried
+        refs = {id(t): {row[0].item for row in t.conversation.rows} for t in self._all}
+        self._said = {
+            key: t for key, t in self._said.items() if id(t) in kept and _still(key[1], refs[id(t)], t)
+        }
+        self._used_last = {name: t for name, t in self._used_last.items() if name in kept}
+        self._recent = {name: t for name, t in self._recent.items() if name in kept}
+        chains.drop(gone)
+        return gone
+
+
+def _still(key: str, items: set[str], thread: Thread) -> bool:
+    """Whether an answer is still in its thread's window."""
+    mark = key.partition(":")[2]
+    return key in items or (mark != "" and any(row[0].ref.endswith(mark) for row in thread.conversation.rows))
 
 
 def known_by(part: Part) -> str | None:

@@ -48,7 +48,7 @@ from ctxctl.tui.screens.search.requests import Hits, SearchRequest
 from ctxctl.tui.screens.turns.requests import DetailRequest, ReadingRequest
 from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
-from ctxctl.wording import COMPACTION, number, plural, signed
+from ctxctl.wording import COMPACTION, number, plural, signed, unshown
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -358,7 +358,7 @@ def frame_notes(step: Step) -> list[Note]:
 
 def _taken(taken: Compacting) -> str:
     if not taken.items:
-        return f"{COMPACTION} a compaction: what it took is not recorded"
+        return f"{COMPACTION} a compaction: {unshown(taken.named)}"
     went = f"{plural(taken.items, 'item')}, {plural(taken.tokens, 'token')} went"
     return f"{COMPACTION} {went}: {kinds_text(taken)}"
 

@@ -8,6 +8,7 @@ screen.  What is painted here is the same (a test compares both), with the work 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -116,6 +117,15 @@ class Board(Screen[Result]):
     def on_answered(self, message: Answered) -> None:
         """Take an answer, or a part of one."""
         message.handle(self.handlers())
+
+    def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+        """Call something once the screen is painted, unless the screen is gone by then."""
+
+        def late() -> Any:
+            return callback(*args, **kwargs) if textual_private.is_present(self) else None
+
+        call = late if textual_private.is_ours(callback) else partial(callback, *args, **kwargs)
+        return super().call_after_refresh(call)
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close the screen if it is in front: Textual would close whichever is."""

@@ -44,7 +44,7 @@ North gate.
 Under the mat.
 
 > Tokens: 4k sent, 300 received.
-> Cost: $0.03 message, $0.05 session.
+Cost: $0.03 request, $0.05 session.
 """
 RESULT: Final = {
     "type": "result", "subtype": "success", "is_error": False, "num_turns": 1, "result": "Open.",
@@ -213,3 +213,15 @@ def test_an_end_without_figures_states_nothing(tmp_path: Path, capsys: pytest.Ca
     run(["cost", str(path), "--json"])
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["stated"], one["steps"]) for one in told if one["type"] == "cost"] == [(None, 0)]
+
+
+def test_a_result_by_itself_says_how_large_the_models_window_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "result.json"
+    usage = {"claude-sonnet-4-5": {"inputTokens": 5, "outputTokens": 20, "contextWindow": 123_000}}
+    path.write_text(json.dumps({**RESULT, "modelUsage": usage}))
+    assert run(["replay", str(path), "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    held = [(one["window"]["limit"], one["window"]["limit_source"]) for one in told if one["type"] == "step"]
+    assert held == [(123_000, "runtime")]

@@ -135,3 +135,12 @@ def test_never_amplifier_for_a_time() -> None:
         },
     ]
     assert detected(b"".join(json.dumps(row).encode() + b"\n" for row in rows)) == "chat-messages"
+
+
+def test_a_conversation_that_says_when_it_began_has_that_time() -> None:
+    talk = {"session_start": "2026-04-18T14:22:00", "messages": json.loads(DATA)[:3]}
+    found, problems = events("chat-messages", json.dumps(talk).encode())
+    assert {e["time"] for e in found if e["event_type"] == "context.assembly.created"} == {
+        "2026-04-18T14:22:00Z"
+    }
+    assert not problems

@@ -78,6 +78,7 @@ def test_lines_of_one_message_are_one_call() -> None:
         "cached_tokens": 11_000,
         "cache_write_tokens": 900,
         "output_tokens": 131,
+        "output_is_partial": True,
         "metadata": {"native": {"service_tier": "standard"}},
     }
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from ctxctl.analysis.compacting import compacting
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
+from ctxctl.wording import unshown
 from tests.unit.importers.claude_code_help import (
     call,
     events,
@@ -64,6 +66,26 @@ def test_what_follows_a_compaction_stands_behind_its_summary(
     (compaction,) = of_type(found, COMPACTION)
     left = [ref.partition("@")[0] for ref in compaction["data"]["source_item_refs"]]
     assert left == [item for item in ("u1", "a1", "u2", "a2") if item not in kept]
+
+
+def test_a_compaction_that_ends_a_session_is_told_and_the_answer_before_it_counted(tmp_path: Path) -> None:
+    lines = [
+        user("u1", None, "go"),
+        said("a1", "u1", "m1", text("done and dusted"), usage=usage(50, 4)),
+        line("system", "b1", None, subtype="compact_boundary", compactMetadata={"preTokens": 60}),
+        user("c1", "b1", "Summary", isCompactSummary=True),
+    ]
+    found, _ = events(*lines)
+    (compaction,) = of_type(found, COMPACTION)
+    assert [ref.partition("@")[0] for ref in compaction["data"]["source_item_refs"]] == ["u1", "a1"]
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    with Inspector.open(path) as opened:
+        (step,) = (one for one in opened.replay() if isinstance(one, Step))
+    assert step.usage is not None
+    assert step.usage.counted_output
+    assert unshown(compacting(step).named) == "2 items went; no later request shows it"
+    assert [one.request.input_tokens for one in step.annotations.compactions if one.request] == [60]
 
 
 def test_messages_preserved_by_two_compactions_are_followed_to_the_last_of_them() -> None:

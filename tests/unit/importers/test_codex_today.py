@@ -145,6 +145,16 @@ def test_each_record_of_a_bill_is_a_request_and_running_totals_are_none() -> Non
     assert [window.billed() for window in found] == [10, 12, 20]
 
 
+def test_a_compaction_whose_summary_is_not_logged_took_a_request_that_is_in_no_log() -> None:
+    kept = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}]}
+    *_, last = _windows(
+        meta("x"), said("user", "a"), said("assistant", "b"), bill(10),
+        envelope("compacted", message="", replacement_history=[kept]), said("assistant", "c"), bill(7),
+    )  # fmt: skip
+    (compaction,) = last.step.annotations.compactions
+    assert (compaction.summary, compaction.request.input_tokens) == (None, 10)
+
+
 def test_a_compaction_by_the_provider_is_a_request_of_the_whole_history() -> None:
     found = windows(CODEX / "compacted.jsonl", "codex")
     assert [window.billed() for window in found] == [2988, 900000, 3516, 2992, 3382]

@@ -27,6 +27,7 @@ from ctxctl.model.results import (
     UsageView,
     Window,
 )
+from ctxctl.model.terms import Pass, Terms
 from ctxctl.report import jsonout
 from ctxctl.report.changes import cause_text, changes_table, counts_line, counts_short, rows
 from ctxctl.report.heading import Header, header_lines, one_line
@@ -285,6 +286,14 @@ def test_usage_and_cache_in_words() -> None:
         "billed 100 in (40 cached), 7 out; 98 was expected (\u22122, \u22122.0%)"
     )
     assert billed(100, None, None, 90, -10, "derived") == "derived 100 in"
+    passes, advisor = (
+        (Pass("compaction", None, 80), Pass("message", None, 20)),
+        Pass("advisor_message", "m", 5),
+    )
+    view = UsageView(100, 40, 7, 90, -10, terms=Terms(passes=passes, further=(advisor,)))
+    assert usage_text(step(usage=view)) == (
+        "billed 100 in (40 cached; passes of 80 and 20), 7 out, beside it m 5 in, 0 out"
+    )
     assert billed(None, None, 7, 90, None) == "7 out"
     assert billed(None, None, None, 90, None) == "no input billed"
     assert billed(0, 0, 0, 0, 0) == "billed 0 in (0 cached), 0 out"

@@ -73,6 +73,8 @@ def form_line(form: Form, y: int, width: int, *, focused: bool) -> Parts:
 
 
 def _field(form: Form, n: int, width: int, *, focused: bool) -> Parts:
+    if n >= len(form.fields):
+        return [(" " * width, "")]  # before the form is laid out for another width
     field, here = form.fields[n], n == form.at
     if field.name == "encoding" and not field.value and form.of("model"):
         field = replace(field, recorded="the model's")
