@@ -35,7 +35,7 @@ class Compacting(NamedTuple):
     triggers: tuple[str, ...]
     """What set them off, where that is recorded; untrusted text."""
     named: int = 0
-    """How many items the compactions themselves say that they took."""
+    """The number of items that the compactions' own records name."""
 
 
 def compacting(step: Step) -> Compacting:

@@ -315,7 +315,7 @@ class Ended(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.session.ended`: a session or a thread is over."""
 
     final: bool = False
-    """No later event is of it, so that nothing of it need be remembered."""
+    """No later event belongs to it, so that it can be forgotten."""
 
 
 class Dropped(msgspec.Struct, frozen=True, eq=False):

@@ -452,7 +452,7 @@ class Conversations(Exchanges):
     # -- memory ---------------------------------------------------------------------------------------------
 
     def _forget_some(self, kept: Mapping[int, int]) -> list[Thread]:
-        """As for any captured requests; what is kept of these threads besides goes too."""
+        """As in `Exchanges`; what else is kept of these threads is forgotten too."""
         gone = super()._forget_some(kept)
         if not gone:
             return gone

@@ -156,7 +156,7 @@ def answered(thread: ThreadState) -> Answer | None:
     said = thought = 0
     known = False
     for item in thread.later.entered:
-        version = thread.book.latest.get(item)  # a compaction behind the answer may have taken it out
+        version = thread.book.latest.get(item)  # a compaction after the answer may have removed it
         # A new version of what was said before is no answer.
         if version is None or version.older is not None or not version.visible:
             continue

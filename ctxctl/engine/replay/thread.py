@@ -105,7 +105,7 @@ class ThreadState(ThreadData):
     reweighed = 0
     """How much larger the frame became since the last seal by being counted with another encoding."""
     final = False
-    """No later event is of it: what is remembered of it goes with its last step."""
+    """No later event belongs to it: it is forgotten with its last step."""
     client: str | None = None
     """Version of the client that sent the last request."""
 

@@ -210,7 +210,7 @@ class History:
         """Whether what was typed has not been answered."""
         self._forget_spent()
         self._reported_at = -1
-        """The last line of a report of tokens; it may go on in the next one, without a mark."""
+        """The last line of a report of tokens, which may continue on the next line without a mark."""
         self._session_usd: str | None = None
         """The cost of the session so far in US dollars, as printed."""
 

@@ -48,7 +48,7 @@ class _ConversationReader:
         self.model: str | None = None
         """The name of the model that answers, where it is known."""
         self.begun: Any = None
-        """When the conversation began, where it says so: the time of messages that have none."""
+        """The conversation's start, if it is recorded: the time of messages that have none."""
 
     def begin(self, parts: list[Part]) -> None:
         """Take the parts that stand before the messages."""

@@ -121,7 +121,7 @@ class Exchanges:
             run.session = before
 
     def _forget_some(self, kept: Mapping[int, int]) -> list[Thread]:
-        """Keep memory bounded: forget the conversations that went on least recently, and return them.
+        """Keep memory bounded: forget the conversations that were used least recently, and return them.
 
         `kept`: the ids of threads that are not forgotten.
         """

@@ -20,7 +20,7 @@ from ctxctl.providers.dialects.fingerprints import Request
 from ctxctl.providers.dialects.units import LeftOut
 
 _RECENT: Final = 64
-"""Threads that may go on soon; of others, the last answer is announced without waiting for a request."""
+"""Threads that may continue soon; the last answer of any other is emitted without waiting for a request."""
 _MESSAGES: Final = 100_000
 """Fingerprints of messages of all conversations that are remembered."""
 _THREADS: Final = 1_000
