@@ -15,7 +15,7 @@ Beside these stands what a runtime, a router or a tracing service says that requ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,7 +68,7 @@ class StepCost(NamedTuple):
     not_priced: Mapping[str, int] = {}
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
-    passes: Sequence[tuple[Tokens, Rates]] = ()
+    passes: tuple[tuple[Tokens, Rates], ...] = ()
     """As `Bill.passes`."""
     totals: tuple[Decimal | None, ...] = ()
     """The table's price for each total that is stated with the request."""

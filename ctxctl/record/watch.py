@@ -251,7 +251,7 @@ def at_end(source: Source | Folder) -> Callable[[], bool]:
 
         def noting_read(offset: int, n: int) -> bytes:
             data: bytes = read(offset, n)
-            over[0] = over[0] or not data
+            over[0] = not data  # an importer may look through the lines before it reads them
             return data
 
         source.read = noting_read  # type: ignore[method-assign, union-attr]

@@ -166,6 +166,7 @@ async def test_scenario_compaction_shows_what_it_replaced_and_lost(tmp_path: Pat
     step = steps(path)[1]
     (told,) = step["compactions"]
     assert told == {
+        "request": None,
         "compaction_id": "compact-1", "scope": "session", "method": "rolling_summary",
         "trigger": "token_pressure", "summary": "summary-1", "source_item_refs": ["turn-1", "turn-2"],
         "coverage": {"items_covered": 2, "estimated_tokens_after": 9}, "loss_notes": ["wording of the jokes"],

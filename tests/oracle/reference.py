@@ -123,7 +123,7 @@ def _thread(
         bill = g.usage.get("input_tokens") if g.usage else None
         bill = sound(bill, step["window"]["recorded"], replace(thread, target="model"))
         cut = _unrecorded_cut(bill, billed, step, found) or _above_the_bill(bill, step["window"]["by_method"])
-        step["flags"] += ["unrecorded_cut"] if cut else []
+        step["flags"] += ["unrecorded_cut"] if cut and thread.target == "model" else []
         billed = billed if bill is None else bill
         steps.append(step)
         own.append(step)

@@ -103,5 +103,10 @@ def _shown(seen: ObservedStep, size: int, error: int | None, predicted: int | No
     """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
     unrecorded = size - seen.recorded
     if seen.altered:
-        return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)
+        used = seen.frame + unrecorded
+        if (
+            unrecorded < 0 and seen.frame <= seen.recorded
+        ):  # which part of the record was not sent is not known
+            used = min(seen.frame, size)
+        return SentSize(max(0, used), "expected", error, unrecorded, predicted)
     return SentSize(size, "expected" if seen.reported is None else "reported", error, unrecorded, predicted)

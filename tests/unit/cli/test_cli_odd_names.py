@@ -13,7 +13,6 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import Exit
-from ctxctl.fleet import printed
 from ctxctl.session import import_cache
 
 ROOT = Path(__file__).parents[3]
@@ -73,7 +72,6 @@ def test_what_is_kept_of_a_large_capture(
 ) -> None:
     """The run that would keep something answers, and so does the next one."""
     monkeypatch.setattr(import_cache, "LEAST", 0)
-    monkeypatch.setattr(printed, "_LEAST", 0)
     file = os.fsdecode(os.fsencode(folder) + b"/caf\xe9.jsonl")
     shutil.copyfile(ROOT / "fixtures" / "codex" / "rollout.jsonl", file)
     words = [word.replace("FILE", file).replace("FOLDER", str(folder)) for word in command.split()]

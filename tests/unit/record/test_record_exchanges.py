@@ -524,10 +524,10 @@ def test_a_file_that_rotates_tells_everything_anew(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ctxctl.record import conversation_cache
+    from ctxctl.providers.dialects import threads
 
-    monkeypatch.setattr(conversation_cache, "_THREADS", 10)
-    monkeypatch.setattr(conversation_cache, "_MESSAGES", 60)
+    monkeypatch.setattr(threads, "_THREADS", 10)
+    monkeypatch.setattr(threads, "_MESSAGES", 60)
     for number in range(60):
         wire.ask(body(user(f"question {number}")), chat(f"a longer answer, number {number}"))
     history = [user("a long one")]

@@ -33,16 +33,20 @@ function summed(money) {
 
 const tokensOf = (t) => Object.entries(t ?? {}).filter(([, n]) => n).map(([name, n]) => `${number(n)} ${name}`).join(', ') || 'none';
 
+const partialOutputs = (some) => `output of ${plural(some.requests, 'request')} was logged before the answer's end: `
+  + `${number(some.reported)} reported, ${number(some.counted)} counted`;
+
 function costsPage() {
   const cost = index.cost;
   const known = priced(cost);
   const reported = cost.steps - cost.unreported_steps;
   const counted = cost.partial_outputs?.requests || cost.unreported_steps > cost.unsized_steps;
+  const bound = (money) => least(cost, summed(money), money?.total);
   const made = [el('h2', {}, 'Costs'), facts([
-    ['billed', reported ? `${known ? least(cost, summed(cost.billed), cost.billed?.total) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
+    ['billed', reported ? `${known ? bound(cost.billed) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
       : 'no usage was read'],
-    ['estimated', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${least(cost, summed(cost.sent), cost.sent.total)}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
-    ['outputs', cost.partial_outputs ? `output of ${plural(cost.partial_outputs.requests, 'request')} was logged before the answer's end: ${number(cost.partial_outputs.reported)} reported, ${number(cost.partial_outputs.counted)} counted` : null],
+    ['estimated', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${bound(cost.sent)}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
+    ['outputs', cost.partial_outputs ? partialOutputs(cost.partial_outputs) : null],
     ['not known', cost.unsized_steps ? `what ${plural(cost.unsized_steps, 'request')} cost: no bill tells how much was sent besides what is recorded` : null],
     ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `${dollars(cost.cache_breaks)}, derived` : null],
