@@ -78,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True):
     files: tuple[str, ...] = ()
     """The files that settings were read from; a later one wins."""
     refused: dict[str, str] = {}
-    """By table and name, why what the project's file says is not taken: only the user may say it."""
+    """By table and name, why a setting of the project's file is refused."""
 
 
 def load(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
@@ -315,7 +315,7 @@ def _apply(settings: Settings, table: Mapping[str, object], where: str) -> Setti
 
 
 _File = tuple[Path, dict[str, Any], dict[str, str]]
-"""A settings file, its table, and as in `Settings.refused` what was left out of it."""
+"""A settings file, its table, and what was refused of it (`Settings.refused`)."""
 
 
 def _files(env: Mapping[str, str], cwd: Path | None) -> Iterator[_File]:
@@ -373,11 +373,11 @@ def _of_project(cwd: Path | None) -> _File | None:
 
 
 _WRITTEN: Final = (("fleet", "dataset"), ("lint", "baseline"))
-"""Settings that name what commands write: somebody else's project may name no place outside of it."""
+"""Settings that name what commands write: a project may name no place outside of itself."""
 
 
 def _only_inside(path: Path, table: dict[str, Any], here: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a project's file says without places outside of its folder, and why these are left out."""
+    """A project's settings without places outside of its folder, and why these are refused."""
     refused: dict[str, str] = {}
     for section, name in _WRITTEN:
         said: Any = table.get(section)

@@ -27,7 +27,7 @@ _NAMED: Final = (
     ("CTXCTL_CACHE_DIR", "captures"), ("CTXCTL_CACHE_DIR", "index"), ("CTXCTL_CACHE_DIR", "answers"),
     (_DATA, "learned"), (_DATA, "calibration"),
 )  # fmt: skip
-"""Variables that name a folder, which may hold other things too, and what we keep there."""
+"""Variables that name a folder, which may hold other things too, and our folder in it."""
 
 
 def user_folder(kind: Kind, env: Mapping[str, str] | None = None) -> Path:
@@ -54,7 +54,7 @@ def user_folder(kind: Kind, env: Mapping[str, str] | None = None) -> Path:
 def own_below(top: str | os.PathLike[str]) -> frozenset[str]:
     """The folders below a directory that ctxctl keeps for itself, `/`-separated: nothing there is a session.
 
-    `""` stands for the directory itself, where it is such a folder or lies in one.
+    `""` is the directory itself, if it is such a folder or lies in one.
     """
     env = os.environ
     kept = [Path(env[name], inner) for name, inner in _NAMED if env.get(name)]

@@ -38,12 +38,12 @@ WARNING: Final = "!"
 WRITTEN: Final = "…"
 """A step that is still being written."""
 APPROXIMATE: Final = "≈"
-"""Stands before a figure that nobody billed, or in which an output is as counted."""
+"""Precedes a figure that nobody billed, or in which an output is as counted."""
 AT_LEAST: Final = "≥"
-"""Stands before a sum that leaves something out: of no known price or size."""
+"""Precedes a sum that leaves out something of unknown price or size."""
 AT_MOST: Final = "≤"
 STATED: Final = "†"
-"""Stands behind what the runtime states of requests that have no bill of their own, or no known price."""
+"""Follows a cost that the runtime states, where no request has a bill of its own, or a known price."""
 
 # Names ------------------------------------------------------------------------------------------------------
 
@@ -253,14 +253,13 @@ def cost_text(cost: Decimal | None, *, counted: bool, least: bool) -> str:
     """
     if cost is None:
         return NOT_KNOWN
-    if least and 0 < cost < _CENTIMILLE:  # "at least under" says nothing: its first digit does
+    if least and 0 < cost < _CENTIMILLE:  # its first digit, because "at least under" says nothing
         return f"{AT_LEAST}${cost.quantize(Decimal(1).scaleb(cost.adjusted()), ROUND_DOWN):f}"
     return f"{AT_LEAST if least else APPROXIMATE if counted else ''}{dollars(cost)}"
 
 
 def stated_text(usd: Decimal, *, priced: bool, least: bool = False) -> str:
-    """What the runtime states of requests without a known price or size; `priced`: a part is the price of the
-    tokens that it states."""
+    """A cost that the runtime states; `priced`: a part of it is the table's price for stated tokens."""
     return f"{cost_text(usd, counted=priced, least=least)}{STATED}"
 
 

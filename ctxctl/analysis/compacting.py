@@ -35,11 +35,11 @@ class Compacting(NamedTuple):
     triggers: tuple[str, ...]
     """What set them off, where that is recorded; untrusted text."""
     named: int = 0
-    """How many items the compactions themselves say that they took."""
+    """The number of items that the compactions' own records name."""
 
 
 def compacting(step: Step) -> Compacting:
-    """What a step's compactions took, by its changes: from the window before, and what had come since."""
+    """Sum up what a step's compactions took: items of the window before, and items that came since."""
     taken = [change for change in step.changes if _is_taken(change)]
     kinds: dict[str, list[int]] = {}
     for change in taken:
@@ -63,7 +63,7 @@ def _largest(taken: Iterable[Change]) -> Iterator[Taken]:
 
 
 def _is_taken(change: Change) -> bool:
-    if change.status == "omitted":  # the request that wrote the summary alone carried it
+    if change.status == "omitted":  # only the request that wrote the summary carried it
         return change.reason == "superseded_by_summary"
     return change.status == "removed" and change.cause == "compacted"
 

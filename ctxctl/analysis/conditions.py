@@ -368,11 +368,11 @@ class MaxCost(Condition):
         self._most, self._book = most, book
         self._sum = Decimal(0)
         self._partial = 0
-        """Requests whose output the client logged before the answer's end, so that it is as counted."""
+        """Requests with a partial output, which is priced as counted."""
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """The bill of a request, priced."""
-        from ctxctl.analysis.costs import cost_of, is_partial
+        from ctxctl.analysis.costs import cost_of
         from ctxctl.model.cost_sums import NO_OUTPUT
 
         if not judged:
@@ -381,7 +381,7 @@ class MaxCost(Condition):
         if cost.believed is not None:
             amount = cost.believed.total
             self._sum += amount
-            self._partial += is_partial(one.at.step)
+            self._partial += one.at.step.has_partial_output
             self.note(True, place, lambda: f"the most expensive request {dollars(amount)}", float(amount))
         why = (
             "no bill" if cost.billed_tokens is None

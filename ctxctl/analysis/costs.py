@@ -1,8 +1,10 @@
 """What a session cost: by step, and by what its context was spent on.
 
-Three figures stand apart.  *Billed* is what the provider reported, priced.  *Sent* is that with outputs that
-the client logged before an answer's end as counted, and with requests that nobody billed at the size that was
-expected; where nothing tells a request's size, what was sent and what it cost is not known.
+There are three separate figures.  *Billed* is what the provider reported, priced.  *Sent* counts the outputs
+that
+the client logged before an answer's end, and takes requests without a bill at their expected size; the cost
+of
+a request of unknown size is not known.
 *Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
 cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
 is not recorded, then tools, system and the rest; what comes first was cached first.  Of a request of unknown
@@ -67,9 +69,9 @@ class StepCost(NamedTuple):
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
     passes: tuple[tuple[Tokens, Rates], ...] = ()
-    """`Bill.passes`."""
+    """As `Bill.passes`."""
     totals: tuple[Decimal | None, ...] = ()
-    """What the table's prices make of each total that is stated with the request."""
+    """The table's price for each total that is stated with the request."""
 
     @property
     def is_sized(self) -> bool:
@@ -125,8 +127,7 @@ class Costs(CostSums):
 
 
 def add_cost(sums: CostSums, cost: StepCost, totals: StatedSums | None = None) -> None:
-    """Take in what one request cost; `totals`: who takes the totals that are stated with it, by default the
-    sums."""
+    """Add what one request cost.  Totals that are stated with it go to `totals`, by default to the sums."""
     step = cost.step
     _add_partial(sums.partial_outputs, cost)
     _add_stated(sums.stated, cost)
@@ -180,15 +181,10 @@ def _add_partial(sums: PartialOutputs, cost: StepCost) -> None:
     sums.tokens = sums.tokens.plus(cost.believed_tokens)
     if cost.believed is not None:
         sums.money = sums.money.plus(cost.believed)
-    if is_partial(cost.step):
+    if cost.step.has_partial_output:
         sums.requests += 1
         sums.reported += cost.billed_tokens.answer
         sums.counted += cost.believed_tokens.answer
-
-
-def is_partial(step: Step) -> bool:
-    """Whether the client logged the step's output before the answer's end, and it is priced as counted."""
-    return step.usage is not None and step.usage.believed_output is not None
 
 
 def _add_stated(sums: StatedSums, cost: StepCost) -> None:
@@ -225,7 +221,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         bill.believed,
         miss_price(step.cache.miss, bill.tokens, rates),
         sent_tokens,
-        priced(sent_tokens, rates) if bill.believed is None else bill.believed,
+        priced(sent_tokens, rates) if believed is None else bill.believed,
         bill.units,
         bill.not_priced,
         bill.passes,

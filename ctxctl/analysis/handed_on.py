@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 KINDS: Final = ("path", "command", "task", "figure", "message")
 """What is looked for, in the order in which it is told."""
 SUMMARY: Final = "summary"
-"""It stands in the summary."""
+"""Its words are in the summary."""
 KEPT: Final = "kept"
-"""It does not, but in an item that stayed in the window."""
+"""They are not, but are in an item that stayed in the window."""
 LATER: Final = "later"
-"""It stands in neither, but in an item that came after it."""
+"""They are in neither, but in an item that came later."""
 NOWHERE: Final = "nowhere"
-"""Its words stand in none of them."""
+"""They are in none of these."""
 UNKNOWN: Final = "unknown"
 """The text of the summary, or of a part of it, is not recorded, and its words stand in nothing later."""
 
@@ -51,7 +51,7 @@ _FIGURE: Final = re.compile(r"(?<![\w.,/\\-])\d[\d,]*(?:\.\d+)?%?(?![\w/\\-])")
 _TIME: Final = re.compile(
     r"(?<![\w:])(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?![\w:])|1[4-9]\d{8}(?:\d{3}|\.\d+)?(?![\w.,]))"
 )
-"""A time of day, and seconds or milliseconds since 1970: no figures that anybody would hand on."""
+"""Times of day, and seconds or milliseconds since 1970: they are not taken for figures."""
 _LEAST_DIGITS: Final = 3
 _MOST_FACTS: Final = 500
 """Facts of one kind that are looked for, those with the most mentions; how many more there are is told."""
@@ -175,7 +175,7 @@ class _Reader:
                     one.where, one.turn, one.step = LATER, step.turn, step.step
 
     def _mentioned(self, placement: Placement) -> set[Fact]:
-        """What can be looked for and stands in an item, in the form in which it is compared."""
+        """The facts that an item mentions, in the form in which they are compared."""
         text = self._text(placement) or ""
         return {self._compared(fact) for fact in (*facts_of(placement.kind, text), *_words_of(text))}
 
@@ -246,7 +246,8 @@ class _Reader:
         return counts | dict.fromkeys(tasks, 1), unread
 
     def _compared(self, fact: Fact) -> Fact:
-        """A command by what it runs; a path with the session's directory before it, where it has no root."""
+        """The form in which a fact is compared: a command by its programs, a relative path from the session's
+        directory."""
         if fact.kind == "command":
             return Fact("command", " && ".join(" ".join(one) for one in commands_of(fact.text)))
         path = fact.text.removeprefix("./")
@@ -289,11 +290,11 @@ class Text:
         )
 
     def _runs(self, program: str, argument: str) -> bool:
-        """Whether a program stands there as a word, and its argument, or its last part, right behind it."""
+        """Whether the text has the program as a word and, right after it, the argument or its last part."""
         at = self._plain.find(program)
         while at >= 0:
             end = at + len(program)
-            behind = self._plain[end : end + _NEAR + len(argument)]
+            behind = self._plain[end : end + _ARGUMENT_DISTANCE + len(argument)]
             if _stands_in(program, self._plain[max(0, at - 1) : end + 2]) and (
                 not argument
                 or _stands_in(argument, behind)
@@ -337,7 +338,7 @@ def _words_of(text: str) -> Iterator[Fact]:
 
 
 def facts_of(kind: str, text: str) -> Iterator[Fact]:
-    """What of one item is looked for: of calls and of messages; results repeat what others hold.
+    """The facts of one item that are looked for; only calls and messages have any.
 
     Args:
         kind: The item's kind.
@@ -386,22 +387,22 @@ def _of_call(arguments: Any) -> Iterator[Fact]:
     yield from (Fact("task", task) for task in _tasks(arguments))
 
 
-_NEAR: Final = 80
-"""Characters behind a program within which its argument is looked for."""
+_ARGUMENT_DISTANCE: Final = 80
+"""Characters after a program in which its argument is looked for."""
 _MOST_WORDS: Final = 200
 _WRAPPERS: Final = frozenset(
     {"sudo", "time", "env", "nohup", "exec", "command", "npx", "uvx", "timeout", "nice", "do", "then", "else",
      "if", "while", "!", "{"}
 )  # fmt: skip
-"""What stands in front of a program and only starts it."""
+"""Words that only start the program after them."""
 _RUNNERS: Final = frozenset(
     {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("python", "-m"), ("python3", "-m")}
 )
 _SHELLS: Final = frozenset({"bash", "sh", "zsh"})
-_BESIDE: Final = frozenset(
+_IGNORED: Final = frozenset(
     {"cd", "pushd", "popd", "echo", "export", "set", "source", ".", "true", "sleep", "for", "done", "fi", "}"}
 )
-"""Commands that only stand beside those that matter."""
+"""Commands that are ignored where the line has others."""
 _JOINS: Final = frozenset({"&&", "||", ";", "&", "|&"})
 
 
@@ -409,11 +410,11 @@ _JOINS: Final = frozenset({"&&", "||", ";", "&", "|&"})
 def commands_of(line: str) -> tuple[tuple[str, str], ...]:
     """The commands of a line, each by its program and its main argument.
 
-    What a pipe passes on to (`tail`), redirections, quotes, options, variables, and programs that only start
-    another one are left out; so is a change of directory, if there is anything else.
+    Commands after a pipe (`tail`), redirections, quotes, options, variables, and programs that only start
+    another one are left out; so is a change of directory, if the line has anything else.
     """
     found = [one for words in _segments(line) if (one := _command(words)) is not None]
-    return tuple([one for one in found if one[0] not in _BESIDE] or found) or ((line, ""),)
+    return tuple([one for one in found if one[0] not in _IGNORED] or found) or ((line, ""),)
 
 
 def _segments(line: str) -> Iterator[list[str]]:
@@ -426,6 +427,8 @@ def _segments(line: str) -> Iterator[list[str]]:
     except ValueError:  # a quote that is never closed
         tokens = line[:_MOST_LINE].replace('"', " ").replace("'", " ").split()[:_MOST_WORDS]
     for token in tokens:
+        if not token:  # an empty argument in quotes
+            continue
         if token in _JOINS:
             yield words
             words, piped, redirected = [], False, False
@@ -443,7 +446,7 @@ def _segments(line: str) -> Iterator[list[str]]:
 
 
 def _command(words: list[str]) -> tuple[str, str] | None:
-    """The program and the main argument: the first one that is no option, nor behind one of a letter."""
+    """The program and its main argument: the first that is no option and follows no one-letter option."""
     while words and (_ASSIGNED.match(words[0]) or words[0] in _WRAPPERS or words[0].isdigit()):
         words = words[1:]
     if len(words) > 2 and (words[0].rpartition("/")[2], words[1]) in _RUNNERS:

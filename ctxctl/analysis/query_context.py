@@ -125,7 +125,7 @@ class _Window:
         return None if field == "text" and self._textless else False
 
     def cost(self) -> int | None:
-        """What the step was billed, in nanodollars; a partial output as counted."""
+        """The price of the step's bill in nanodollars, with a partial output as counted."""
         from ctxctl.analysis.costs import cost_of
 
         assert self.step is not None

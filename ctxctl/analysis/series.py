@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctxctl.analysis.costs import cost_of, is_partial
+from ctxctl.analysis.costs import cost_of
 from ctxctl.analysis.turn_sums import paid_for
 from ctxctl.analysis.where import WhereQuery
 from ctxctl.engine.replay.cursor import StepAt
@@ -127,7 +127,7 @@ class _Open:
         self._unpriced += paid.unpriced
         self._expected += cost.billed_tokens is None and not paid.unpriced
         self._least += paid.is_least
-        self._partial += is_partial(step)
+        self._partial += step.has_partial_output
         if step.usage is not None and step.usage.reported_input is not None:
             self._billed = (self._billed or 0) + step.usage.reported_input
 

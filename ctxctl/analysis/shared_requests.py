@@ -27,8 +27,8 @@ class RequestsHeld:
     """The requests of one capture, as a pass through its steps meets them.
 
     Args:
-        params: What the capture is replayed with; a trace that was imported holds requests of what it was
-            made from.
+        params: How the capture is replayed; the requests of an imported trace are those of its original
+        format.
         elsewhere: Keys of requests that count in another capture.
     """
 

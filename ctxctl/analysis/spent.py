@@ -17,7 +17,7 @@ from ctxctl.model.money import ZERO, Rates, Tokens, priced
 NOT_RECORDED: Final = "(not recorded)"
 """What is spent on what was sent and is not in the trace, by whatever items are named."""
 EARLIER: Final = "(earlier passes)"
-"""What is spent on passes of a request before its last one, whose window the items stand in."""
+"""The cost of a request's passes before its last one, which alone is shared out over the items."""
 PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
 """Parts of a bill in the order in which providers place what is sent."""
 
@@ -76,7 +76,7 @@ class Spent:
         self._parts.setdefault(rates, {}).setdefault(name, [0] * len(PARTS))[part] += tokens
 
     def earlier(self, tokens: Tokens, rates: Rates, *, unpriced: bool) -> None:
-        """Put down a pass of a request before its last one."""
+        """Add a pass of a request that is not its last one."""
         self.add(EARLIER, 1, tokens.context, tokens.context if unpriced else 0)
         for part, name in enumerate(PARTS if not unpriced else ()):
             self.put(EARLIER, (rates, part), getattr(tokens, name))

@@ -52,14 +52,14 @@ class TurnSum:
     misses: int = 0
     """Cache misses that nothing recorded explains."""
     stated: StatedTotal | None = None
-    """What the runtime states of all its requests together."""
+    """The total that the runtime states for the turn."""
     over: int = 0
     """Requests over their limit."""
     flags: dict[str, int] = field(default_factory=dict)
     """Steps by flag, but for those of `TOLD_APART`."""
     compactions: list[Compacting] = field(default_factory=list)
     cut: tuple[int, Cut] | None = None
-    """The step of the first cut without a record, and that cut."""
+    """The first cut without a record, after its step."""
 
 
 class TurnSums:

@@ -14,6 +14,7 @@ from ctxctl.errors import UnreadableError
 from ctxctl.session.walked import walked
 from ctxctl.text import visible
 from ctxctl.tokens.model_encodings import resolve_encoding
+from ctxctl.wording import LIMIT_SOURCES
 
 if TYPE_CHECKING:
     from ctxctl.session import Inspector
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 
 MOST_DRIFT: Final = 1.0
 """Largest drift that a plan is given: of sessions that differ by more, no plan says much."""
-_SAID: Final = {
-    "recorded": "recorded in the trace",
-    "runtime": "said by the client in its capture",
-    "client": "the client's own",
-    "catalogue": "from the model table",
-    "supposed": "supposed",
-}
 _PLURAL: Final = {"tool_definition": "tools", "system_prompt": "system prompt"}
 LEAST_REQUESTS: Final = 10
 """Requests that each session must have had; a turn of fewer is drawn as one."""
@@ -162,7 +156,7 @@ def _limit_lines(threads: Sequence[Observed]) -> Iterator[str]:
         return
     if last.limit_source is not None:
         note = f": {visible(last.limit_note)}" if last.limit_note else ""
-        yield f"# Limits: {_SAID[last.limit_source]}{note}"
+        yield f"# Limits: {LIMIT_SOURCES[last.limit_source]}{note}"
     if last.limit is not None:
         yield f"window = {last.limit}"
     if last.limit is not None and last.reserved is not None:

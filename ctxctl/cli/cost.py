@@ -152,25 +152,18 @@ def _one_trace(place: NamedPlace, asked: _Asked, run: Run) -> None:
 def _json(
     inspector: Inspector, question: CostQuestion, run: Run, head: Header, chosen: TurnSelection
 ) -> None:
-    from ctxctl.report import jsonout
-
-    run.out.json(jsonout.trace(head))
-    for line in _json_lines(inspector, question, chosen):
-        run.out.write(line)
-
-
-def _json_lines(inspector: Inspector, question: CostQuestion, chosen: TurnSelection) -> Iterator[bytes]:
     """Each chosen step, then what they were spent on, then the sums."""
     from ctxctl.analysis.costs import step_costs
     from ctxctl.report import costs as report
-    from ctxctl.report.jsonout import line
+    from ctxctl.report import jsonout
 
-    costs = question.costs()
+    out, costs = run.out, question.costs()
+    out.json(jsonout.trace(head))
     for one in step_costs(inspector, costs, only=None if chosen.is_all else chosen.__call__):
-        yield line(report.step_object(one))
+        out.json(report.step_object(one))
     for spent in costs.spent():
-        yield line(report.spent_object(question.by, spent))
-    yield line(report.sum_object(costs))
+        out.json(report.spent_object(question.by, spent))
+    out.json(report.sum_object(costs))
 
 
 def _with_rows(

@@ -108,13 +108,6 @@ def ask_all(
         requests: The requests that an answer says its capture holds (`RequestsHeld.packed`).
         more: What the question says of one capture, and of the keys of its requests that count elsewhere.
     """
-    return settled(fleet, question, requests, more, first_answers(fleet, question, more))
-
-
-def first_answers(
-    fleet: Fleet, question: Question, more: Callable[[CaptureFile, list[int]], bytes]
-) -> tuple[Shelf, dict[str, Failed]]:
-    """Ask every capture; what it answers as if no other held any of its requests, or why it does not."""
     found, lost = Shelf(), dict[str, Failed]()
     said = {one.name: more(one, []) for one in fleet.captures}
     for one, data in fleet.asker.ask(question, fleet.captures, said):
@@ -122,18 +115,6 @@ def first_answers(
             lost[one.name] = data
         else:
             found[one.name] = data
-    return found, lost
-
-
-def settled(
-    fleet: Fleet,
-    question: Question,
-    requests: Callable[[bytes], bytes],
-    more: Callable[[CaptureFile, list[int]], bytes],
-    answered: tuple[Shelf, dict[str, Failed]],
-) -> FleetAnswers:
-    """As `ask_all`, where each was asked once."""
-    found, lost = answered
     owned = owned_requests({name: requests(found[name]) for name in found})
     again = [one for one in fleet.captures if one.name in owned.without]
     said = {one.name: more(one, owned.without[one.name]) for one in again}

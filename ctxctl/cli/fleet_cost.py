@@ -11,7 +11,7 @@ import msgspec
 from ctxctl import __version__
 from ctxctl.analysis.cost_groups import CostGroups, CostWords, RequestsAlone, SessionCosts
 from ctxctl.cli.fleet import Told, failure, problem_lines, tell_all, verdict
-from ctxctl.cli.fleet_answers import first_answers, keys_alone, settled
+from ctxctl.cli.fleet_answers import ask_all, keys_alone
 from ctxctl.fleet.asking import Question
 from ctxctl.report import fleet_costs as report
 from ctxctl.report.jsonout import line
@@ -30,7 +30,7 @@ _REQUESTS: Final = msgspec.msgpack.Decoder(RequestsAlone)
 def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> Exit:
     """Print what the sessions cost, by themselves or in groups, and in sum; the exit code."""
     question = Question(_WORK, msgspec.msgpack.encode(words), fleet.rests_on)
-    answers = settled(fleet, question, _requests, keys_alone, first_answers(fleet, question, keys_alone))
+    answers = ask_all(fleet, question, lambda data: _REQUESTS.decode(data).requests, keys_alone)
     told = _Printed(fleet, by, words, answers)
     if run.json:
         for line in told.json():
@@ -39,10 +39,6 @@ def fleet_cost(fleet: Fleet, by: str, top: int, words: CostWords, run: Run) -> E
         told.plain(run, top)
     run.out.flush()
     return verdict(told.findings, run)
-
-
-def _requests(data: bytes) -> bytes:
-    return _REQUESTS.decode(data).requests
 
 
 class _Printed:

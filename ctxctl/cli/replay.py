@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from ctxctl.analysis.comparison import Comparison
     from ctxctl.analysis.turn_sums import TurnSum
     from ctxctl.cli.run import Run
-    from ctxctl.cli.selection import SelectedResults, TurnSelection
+    from ctxctl.cli.selection import TurnSelection
     from ctxctl.engine.query import Query
     from ctxctl.item_names import ItemNames
     from ctxctl.model.results import Summary
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.heading import Header
-    from ctxctl.report.totals import Totals
     from ctxctl.session import Inspector
     from ctxctl.session.naming import NamedPlace
 
@@ -283,6 +282,7 @@ def _json(
 ) -> int:
     from ctxctl.cli.run import header, tell_problems, verdict
     from ctxctl.cli.selection import SelectedResults
+    from ctxctl.model.results import Step
     from ctxctl.report import jsonout
     from ctxctl.report.totals import Totals
 
@@ -291,28 +291,19 @@ def _json(
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)))
     totals = Totals()
     replayed = SelectedResults(inspector, run, query, chosen)
-    for line in _json_lines(replayed, totals, skipped=run.everything):
-        out.write(line)
+    for result, shown in replayed:
+        if isinstance(result, Step):
+            totals.add(result)
+            if shown:
+                out.json(jsonout.step(result, skipped=run.everything))
+        elif shown:
+            out.json(jsonout.turn(result, skipped=run.everything))
     summary = _finished(inspector, chosen, turn, totals.steps)
     tell_problems(inspector, run)
     if replayed.where is not None:
         out.json({"type": "where", **replayed.where._asdict()})
     out.json(jsonout.summary(totals.narrow(summary)))
     return verdict(inspector, run, differs=bool(totals.differs))
-
-
-def _json_lines(replayed: SelectedResults, totals: Totals, *, skipped: bool) -> Iterator[bytes]:
-    """The lines of what was chosen."""
-    from ctxctl.model.results import Step
-    from ctxctl.report import jsonout
-
-    for result, shown in replayed:
-        if isinstance(result, Step):
-            totals.add(result)
-            if shown:
-                yield jsonout.line(jsonout.step(result, skipped=skipped))
-        elif shown:
-            yield jsonout.line(jsonout.turn(result, skipped=skipped))
 
 
 def _calm_collector() -> None:

@@ -114,16 +114,6 @@ class Asker:
             return captures_in(self._top, format_name)
         return of_bytes(data)
 
-    def found(self, key: bytes) -> bytes | None:
-        """What was kept under a key of the caller's own."""
-        rows = self._store.get_all([key]) if self._store is not None else ()
-        return next((data for _, data in rows), None)
-
-    def keep(self, key: bytes, data: bytes) -> None:
-        """Keep something under a key of the caller's own, in place of what was kept there."""
-        if self._store is not None:
-            self._store.put(key, data)
-
     def ask(
         self,
         question: Question,

@@ -43,8 +43,8 @@ _UNRECOGNISED: Final = frozenset({"no-events", "nothing-known-in-directory", "un
 """Slugs of errors about what no format claims."""
 _SURE: Final = 90
 """Where a format of our own is that sure, no plug-in is asked: reading all packages' metadata takes time."""
-_SAMPLED: Final = 8
-"""Files of a directory that are held against what it looks like."""
+_SAMPLE: Final = 8
+"""Files of a directory whose formats are compared with the directory's."""
 _BEGINNINGS: Final = frozenset({"mcp-tools"})
 """Formats as which other documents begin: a request may have its tools first, and more than `HEAD` bytes of
 them."""
@@ -500,8 +500,9 @@ def _format_of_file(folder: Folder, name: str, head: bytes) -> Format | None:
 def format_of_folder(folder: Folder) -> Format | None:
     """The format of a directory that is one capture, or holds sessions of one; None for any other.
 
-    It is not taken for what none of its files is by itself, where these are as surely something else; a
-    directory of one file is what the file is.
+    If no file of it has that format by itself, and all are as surely of another, it is None; so it is for a
+    directory of one
+    such file.
     """
     best: Format | None = None
     top = _THRESHOLD - 1
@@ -510,7 +511,7 @@ def format_of_folder(folder: Folder) -> Format | None:
         if score > top:
             best, top = candidate, score
     others: list[int] = []
-    for name in folder.files[:: max(1, len(folder.files) // _SAMPLED)] if best is not None else ():
+    for name in folder.files[:: max(1, len(folder.files) // _SAMPLE)] if best is not None else ():
         head = folder.head(name, HEAD)
         found = _format_of_file(folder, name, head) if head and not is_native(head) else None
         if found is not None and best is not None and found.name == best.name:

@@ -20,8 +20,8 @@ EPOCH = vocab.NO_TIME
 """The time of events where a file gives none at all; such events carry `metadata.ctxctl.time = "unknown"`."""
 VERSION_DIGITS = 16
 _VERSION = vocab.SCHEMA_VERSION
-_DIGITS = range(10, 14)
-"""Digits of seconds or milliseconds since 1970 that are written as text."""
+_EPOCH_DIGITS = range(10, 14)
+"""Lengths of seconds or milliseconds since 1970 that are written as text."""
 _LONGEST_VERSION = 40
 """The most characters of a client's version."""
 _TIME = re.compile(
@@ -68,7 +68,7 @@ def timestamp(value: Any) -> str | None:
             return value
     match = _TIME.match(value)
     if match is None:
-        return moment(int(value)) if value.isdecimal() and len(value) in _DIGITS else None
+        return moment(int(value)) if value.isdecimal() and len(value) in _EPOCH_DIGITS else None
     try:
         date.fromisoformat(value[:10])
     except ValueError:

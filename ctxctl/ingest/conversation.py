@@ -26,8 +26,9 @@ _COMPACTION: Final = (
     "compaction_id", "scope", "method", "trigger", "coverage", "loss_notes", "validation",
     "replacement_policy", "metadata", "request",
 )  # fmt: skip
-"""Fields of a `context_compaction` that the caller may say; `request` is what is known of the one that wrote
-the summary, where that is no request of this conversation (`Conversation.unbilled`)."""
+"""Fields of a `context_compaction` that the caller may give; `request` describes the request that wrote the
+summary,
+if it is none of this conversation (`Conversation.unbilled`)."""
 _KNOWN_COMPACTION: Final = frozenset(_COMPACTION)
 _Row = tuple[Block, str]
 """A placement and the item's kind."""
@@ -105,7 +106,7 @@ class Conversation:
         self._place = Place(session, thread, None, None)
         self._cause: str | None = None
         self._told: tuple[str, str | None, str | None, Json] = ("", None, None, {})
-        """Of the last request: the end of its names, its native id, its model, and its marks."""
+        """The last request: the end of its names, its native id, its model, and its marks."""
         self.steps = 0
         """The number of requests so far."""
         self.mark = ""
@@ -320,7 +321,7 @@ class Conversation:
         )
 
     def sum_up(self, parts: Iterable[Part], *, at: int, line: int = 0) -> None:
-        """Append parts of an answer; each summary among them takes in all that stands from row `at` on."""
+        """Append parts of an answer; each summary among them replaces the rows from `at` on."""
         for part in parts:
             self.append(part)
             if part.kind == "thread_summary":
@@ -330,8 +331,8 @@ class Conversation:
                 self.splice(at, len(gone))
 
     def unbilled(self, tokens: int | None = None) -> Json:
-        """What is known of the request that wrote a summary and is in no log: that it was sent this many
-        tokens, or else those of the last bill."""
+        """The `request` of a compaction that is in no log: it was sent this many tokens, or else those of the
+        last bill."""
         return {"billed": False, "input_tokens": tokens or self._billed or 0}
 
     def tell(self, event_type: str, fields: Json, *, line: int = 0) -> None:
@@ -365,7 +366,7 @@ class Conversation:
             settings: Parameters of its body that a prompt cache hangs on (`Dialect.settings`); None where
                 the body is not known.
             marks: Further fields of the assembly's `metadata.ctxctl`, under names of the importer's own.
-            awaits_answer: Only the answer will say what of it was read: `read` seals the step.
+            awaits_answer: Whether only the answer says what the model read; then `read` seals the step.
             ctxctl: Those that ctxctl knows (`derived=True` where the window was put together rather than
                 read, `error`, `purpose` …).  Raises TypeError for any other name.
         """
@@ -387,7 +388,7 @@ class Conversation:
         return place
 
     def read(self, *, line: int = 0) -> None:
-        """Seal the last request's step, which awaited its answer: the window as it is now was read of it."""
+        """Seal the last request's step, which awaited its answer; the model read the window as it is now."""
         scope, native_id, model, told = self._told
         self._flush(self._place)
         edits = self._edits()
@@ -411,7 +412,7 @@ class Conversation:
     def usage(self, record: Json | None, *, line: int = 0, place: Place | None = None) -> None:
         """Report what the provider billed for the last request, or for that of `place`.
 
-        A record of `totals` is what is stated of several requests together, as of that one.
+        A record of `totals` states figures for several requests, up to that one.
         """
         if record is not None:
             self._billed = record.get("input_tokens", self._billed)
@@ -419,8 +420,10 @@ class Conversation:
             self._emit(kind, record, place or self._place, line)
 
     def stated(self, *totals: Json | None, line: int = 0) -> None:
-        """Report what the runtime states of several requests together (`providers.usage.stated_total`), as
-        of the last one; None is nothing, and so is what is stated where there was no request."""
+        """Report totals of several requests (`providers.usage.stated_total`), up to the last one; None is
+        passed over.
+
+        Without a request, all are passed over."""
         held = [total for total in totals if total is not None]
         if held and self.steps:
             self.usage({"totals": held}, line=line)

@@ -82,7 +82,7 @@ class Meter:
         """How many events told what, since it was entered into the counts."""
         self._counts: dict[str, dict[str, int]] = {}
         self._beside: set[str] = set()
-        """What is told beside requests: the model that a bill names, counts of a stated total."""
+        """Facts that are recorded beside requests: the model that a bill names, counts of a stated total."""
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
         """By event type, how many assemblies or surfaces name their turn, and have a time."""
@@ -154,7 +154,8 @@ class Meter:
         return not (self.requests or self._standing or "messages" in self._counts)
 
     def missing(self) -> tuple[str, ...]:
-        """The facts of `SOUGHT` that no request has; without a request, what the format can tell."""
+        """The facts of `SOUGHT` that no request has; without any request, those that the format can
+        record."""
         self._enter()
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
         # What was announced anywhere was taken, even if no request has it.

@@ -154,7 +154,7 @@ class Run:
             self.out.clear()
 
     def end_thread(self, conversation: Conversation) -> None:
-        """Close a conversation for good, and forget it: no later event is of its thread."""
+        """Close a conversation for good, and forget it: no later event belongs to its thread."""
         conversation.finish()
         place = Place(conversation.session, conversation.thread)
         self.threads = {key: one for key, one in self.threads.items() if one is not conversation}

@@ -44,14 +44,14 @@ class SummaryRequest(msgspec.Struct, frozen=True):
     """The request that wrote a compaction's summary, where it is no step of its own."""
 
     billed: bool
-    """False: its bill is in no log, and `input_tokens` is the least that it was sent."""
+    """False: no log has its bill, and `input_tokens` is the least that was sent."""
     input_tokens: int = 0
-    """All of them, those of a cache included."""
+    """Cache reads and writes included."""
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     output_tokens: int = 0
     stated_usd: str | None = None
-    """US dollars that the runtime says that it cost."""
+    """Its cost in US dollars by the runtime's own account."""
 
 
 class Compacted(msgspec.Struct, frozen=True):

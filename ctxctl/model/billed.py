@@ -42,8 +42,8 @@ _CALLS: Final = {
     "image_generation_call": "image_generation",
 }
 """Items of an answer of OpenAI that are billed by the call."""
-_SAMPLED: Final = frozenset(("message", "fallback_message"))
-OWN_PASSES: Final = _SAMPLED | {"compaction"}
+_ANSWER_PASSES: Final = frozenset(("message", "fallback_message"))
+OWN_PASSES: Final = _ANSWER_PASSES | {"compaction"}
 """Types of passes of the request's own model."""
 _SUMMED: Final = (
     "input_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "output_tokens",
@@ -71,8 +71,7 @@ _UNITS_BESIDE: Final = frozenset(("output", "candidates"))
 def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     """The fields of `ctxctl.usage.reported` that say it; empty where nothing does.
 
-    Of a request of several passes also its counts, which are those of the passes in sum: they go before what
-    the totals say.
+    For a request of several passes they include the sums of the passes' counts, which replace the totals'.
 
     Args:
         usage: The usage as the provider or the client wrote it.
@@ -94,7 +93,9 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     if usage.get("iterations"):
         made |= _passes(usage)
     if _is_mapping(managed := response.get("context_management")):
-        cleared = [count(one.get("cleared_input_tokens")) or 0 for one in _list(managed.get("applied_edits"))]
+        cleared = [
+            count(one.get("cleared_input_tokens")) or 0 for one in tables(managed.get("applied_edits"))
+        ]
         if any(cleared):
             made["cleared_tokens"] = sum(cleared)
     if not (_COSTS.isdisjoint(usage) and _COSTS.isdisjoint(response)):
@@ -200,14 +201,14 @@ def _units(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, i
         unit = _CALLS.get(kind)
         if unit is not None:
             found[unit] = found.get(unit, 0) + 1
-    queries = sum(_grounded(candidate) for candidate in _list(response.get("candidates")))
+    queries = sum(_grounded(candidate) for candidate in tables(response.get("candidates")))
     if queries:
         found["grounding_query"] = queries
     return found
 
 
 def _items(response: Mapping[str, Any]) -> Iterable[str]:
-    for item in _list(response.get("output")):
+    for item in tables(response.get("output")):
         kind = item.get("type")
         # OpenAI bills a search, and not the opening of a page that it found.
         action = item.get("action")
@@ -224,7 +225,8 @@ def _grounded(candidate: Mapping[str, Any]) -> int:
     return len(queries) if isinstance(queries, list) else 0
 
 
-def _list(value: Any) -> list[Mapping[str, Any]]:
+def tables(value: Any) -> list[Mapping[str, Any]]:
+    """The tables of a list; none where it is no list."""
     return [one for one in value if _is_mapping(one)] if isinstance(value, list) else []
 
 
@@ -233,10 +235,10 @@ def _passes(usage: Mapping[str, Any]) -> dict[str, Any]:
 
     Anthropic's totals hold all passes of the request's own model, all but compactions, or of the input the
     first alone (platform.claude.com, *Compaction* and *Advisor tool*); the list is what is billed.  Totals
-    that exceed the list are of more than this request (those of a whole run), and the list is left alone.
+    that exceed the list include more than this request (a whole run); then the list is ignored.
     """
-    listed = _list(usage.get("iterations"))
-    if len(listed) < 2 and all(one.get("type") in _SAMPLED for one in listed):
+    listed = tables(usage.get("iterations"))
+    if len(listed) < 2 and all(short_word(one.get("type")) in _ANSWER_PASSES for one in listed):
         return {}
     whole = map(sum, zip(*map(_billed, listed), strict=True))
     if any(total > held for total, held in zip(_billed(usage), whole, strict=True)):

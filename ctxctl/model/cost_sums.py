@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Step
 
 IN_NO_LOG: Final = "compaction"
-"""What is not priced of a request that wrote a summary, where no log has its bill."""
+"""The key in `not_priced` of requests that wrote a summary and whose bill is in no log."""
 NO_OUTPUT: Final = "no output is recorded: none priced"
 """What is assumed of a bill without an output; sums with one are lower bounds."""
 
@@ -116,7 +116,7 @@ class PartialOutputs(msgspec.Struct, array_like=True):
 
 
 class StatedTotal(msgspec.Struct, frozen=True, array_like=True):
-    """What a runtime states of all requests of a turn or a session, as told with the last of them."""
+    """A total that a runtime states for the requests of a turn or a session, at the last of them."""
 
     session: str | None
     thread: str
@@ -124,28 +124,28 @@ class StatedTotal(msgspec.Struct, frozen=True, array_like=True):
     step: int
     total: Stated
     table_usd: Decimal | None
-    """What the table's prices make of its tokens."""
+    """The table's price for its tokens."""
     billed_usd: Decimal | None
-    """What the bills of its requests come to; None where one of them has no bill, or no price."""
+    """The sum of its requests' bills; None where one of them has no bill, or no price."""
     is_part: bool = False
-    """Whether a later total of the session holds it."""
+    """Whether a later total of the session includes it."""
 
     @property
     def usd(self) -> Decimal | None:
-        """What it states in US dollars, or else the price of its tokens by the table."""
+        """The stated US dollars, or else the table's price for its tokens."""
         return self.table_usd if self.total.usd is None else Decimal(self.total.usd)
 
 
 class _Bills(msgspec.Struct, array_like=True):
-    """The requests of a session, or of a thread's present turn."""
+    """The bills of a session's requests, or of a thread's present turn."""
 
     turn: int = 0
     usd: Decimal | None = ZERO
-    """None: one of them has no bill, or no price."""
+    """None: a request has no bill, or no price."""
     open: int = 0
-    """How many of them no total holds so far."""
+    """Requests that no total includes so far."""
     turns: dict[str, None] = {}
-    """The totals of turns since the session's last one."""
+    """The keys of the turns' totals since the session's last total."""
 
 
 class StatedSums(msgspec.Struct, array_like=True):
@@ -159,11 +159,11 @@ class StatedSums(msgspec.Struct, array_like=True):
     unpriced: int = 0
     """How many of these requests have no price by the table."""
     totals: dict[str, StatedTotal] = {}
-    """What is stated of several requests together: of each turn and session the last; in their order."""
+    """The last total of each turn and session, in their order."""
     bills: dict[str, _Bills] = {}
-    """What the requests were billed that a total to come may be about."""
+    """The bills of requests that a later total may include, by session or thread."""
     open: int = 0
-    """Requests that no total holds."""
+    """Requests that no total includes."""
 
     def plus(self, other: StatedSums) -> None:
         """Take in all of other steps."""
@@ -176,12 +176,12 @@ class StatedSums(msgspec.Struct, array_like=True):
         self.totals |= {f"{held}+{key}": total for key, total in other.totals.items()}
 
     def take(self, step: Step, billed: Decimal | None, priced: Sequence[Decimal | None]) -> None:
-        """Take in a request's bill, and the totals that are stated with it.
+        """Add a request's bill, and the totals that are stated with it.
 
         Args:
             step: The request.
-            billed: What its bill comes to.
-            priced: What the table's prices make of each total.
+            billed: The price of its bill.
+            priced: The table's price for each total.
         """
         session = f"{step.session}"
         thread = f"{session}/{step.thread}"
@@ -217,14 +217,15 @@ class StatedSums(msgspec.Struct, array_like=True):
 
     @property
     def whole(self) -> Decimal | None:
-        """What all totals come to, each request once; None where none has a cost or a price."""
+        """The sum of all totals, each request once; None where none has a cost or a price."""
         found = [one.usd for one in self.totals.values() if not one.is_part]
         known = [usd for usd in found if usd is not None]
         return sum(known, ZERO) if known else None
 
     @property
     def cost(self) -> Decimal | None:
-        """What the totals come to, or else what is stated of single requests; None where neither is."""
+        """The sum of the totals, or else of the costs stated for single requests; None where there is
+        neither."""
         return self.usd if self.whole is None and self.requests else self.whole
 
     def is_least(self, steps: int) -> bool:
@@ -325,7 +326,7 @@ class CostSums:
 
     @property
     def stated_cost(self) -> Decimal | None:
-        """What the runtime states of the requests, where none of them has a known price and size."""
+        """The cost that the runtime states, where no request has a known price and size."""
         return self.stated.cost if self.cost is None else None
 
     @property

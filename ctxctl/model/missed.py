@@ -1,4 +1,4 @@
-"""Why a cache was not read, and what a bill shows of a cut, in words."""
+"""Words for cache misses and for cuts without a record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def miss_reason(miss: Miss) -> str:
 
 
 def unrecorded_cut(cut: Cut, lines: tuple[int, int] | None = None) -> str:
-    """One cut without a record: what the bill shows, and the lines of the capture that may hold its cause."""
+    """A cut without a record as a clause; `lines`: the lines of the capture between which its cause may
+    be."""
     parts = []
     if cut.unsent:
         parts.append(f"at least {plural(cut.unsent, 'token')} of what is recorded were not sent")

@@ -84,8 +84,8 @@ class Money(NamedTuple):
     further: Decimal = ZERO
     """Samplings that a bill's totals leave out (a compaction inside of the request)."""
     summaries: Decimal = ZERO
-    """Requests that wrote a summary and are no step: what they cost, or the least of it where they are in no
-    log."""
+    """The cost of requests that wrote a summary and are no steps; the least of it where no log has their
+    bill."""
 
     @property
     def total(self) -> Decimal:

@@ -221,7 +221,8 @@ class Injection(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether only the answer will say what of the request was read: it does not seal the step."""
+        """Whether only the answer says what the model read of the request; then this does not seal the
+        step."""
         marks = self.metadata.get("ctxctl")
         return isinstance(marks, dict) and marks.get("awaits_answer") is True
 
@@ -289,7 +290,7 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
 
 
 class Totals(msgspec.Struct, frozen=True, eq=False):
-    """`ctxctl.total.stated`: what the runtime states of several requests together."""
+    """`ctxctl.total.stated`: totals that the runtime states for several requests."""
 
     totals: tuple[Stated, ...] = ()
 
@@ -314,7 +315,7 @@ class Ended(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.session.ended`: a session or a thread is over."""
 
     final: bool = False
-    """No later event is of it, so that nothing of it need be remembered."""
+    """No later event belongs to it, so that it can be forgotten."""
 
 
 class Dropped(msgspec.Struct, frozen=True, eq=False):

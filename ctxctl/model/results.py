@@ -289,7 +289,7 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def sent(self) -> int | None:
-        """What the bill says of the size: of several passes, what the last one read; None: nothing."""
+        """The request's size by its bill: the input of its last pass; None: the bill has no input."""
         return self.terms.sent(self.reported_input)
 
 
@@ -330,9 +330,14 @@ class Step(msgspec.Struct, frozen=True):
     scores: dict[str, float] = {}
     """By item, what the step's selection scored it; what two frames of two traces are compared by."""
     cut: Cut | None = None
-    """What left the window without a record of it; None: the bill shows nothing of the kind."""
+    """The cut without a record that the bill shows; None: it shows none."""
     stated: tuple[Stated, ...] = ()
-    """What the runtime states of several requests together, up to this one: never the bill of one."""
+    """Totals that the runtime states for the requests up to this one: never the bill of one."""
+
+    @property
+    def has_partial_output(self) -> bool:
+        """Whether the client logged the output before the answer's end, so that it is priced as counted."""
+        return self.usage is not None and self.usage.believed_output is not None
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -45,12 +45,7 @@ class SessionFacts(msgspec.Struct, frozen=True, array_like=True):
     last: str | None
     """Times of its first and of its last request."""
     stated: StatedSums = msgspec.field(default_factory=StatedSums)
-    """What the runtime itself says that its requests cost."""
-
-    @property
-    def stated_cost(self) -> Decimal | None:
-        """What the runtime states of the requests, where none of them has a known price and size."""
-        return self.stated.cost if self.cost is None else None
+    """The costs and totals that the runtime states."""
 
 
 class ListedSession(msgspec.Struct, frozen=True):

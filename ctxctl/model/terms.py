@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.model.billed import dollars, is_own, short_word
+from ctxctl.model.billed import dollars, is_own, short_word, tables
 from ctxctl.model.numbers import count
 
 
@@ -26,12 +26,12 @@ class Pass(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a runtime states of several requests together; it is never the bill of one of them."""
+    """A total that a runtime states for several requests; it is never the bill of one of them."""
 
     scope: str = "session"
-    """`turn`, or `session`: the requests of the turn, or of the session, up to this one.
+    """`turn`, `session`: it includes the requests of the turn or of the session up to this one.
 
-    `request`: this one, in counts of the runtime's own, which are not those of a bill."""
+    `request`: it is of this one, in the runtime's own counts, which are not those of a bill."""
     usd: str | None = None
     """US dollars."""
     input_tokens: int | None = None
@@ -45,7 +45,7 @@ class Stated(msgspec.Struct, frozen=True, omit_defaults=True):
     """As GitHub Copilot bills them."""
     model: str | None = None
     by_model: tuple[Stated, ...] = ()
-    """The same, for each model; together they are all of it."""
+    """The same by model; these add up to the total."""
     rounded: bool = False
     """Whether the runtime rounded the counts."""
 
@@ -65,19 +65,20 @@ class Terms(msgspec.Struct, frozen=True):
     units: dict[str, int] = {}
     """Calls of the provider's tools, by tool: `web_search`, `web_fetch`, `code_execution`, ..."""
     passes: tuple[Pass, ...] = ()
-    """Of the request's own model, in order; the bill is their sum.  Empty: it was sampled once."""
+    """Passes of the request's own model, in order; the bill is their sum.  Empty: there was one."""
     further: tuple[Pass, ...] = ()
-    """Of other models that a tool asked (an advisor): billed beside the request's own."""
+    """Passes of other models that a tool asked (an advisor): they are billed beside the request's own."""
     cleared_tokens: int | None = None
-    """What the provider took out of the request before it was read, by its own count; in no other figure."""
+    """Tokens that the provider took out of the request, by its own count; no other figure includes them."""
     stated_usd: str | None = None
     """US dollars that the runtime, a router or a tracing service says that the request cost."""
     stated_total_usd: str | None = None
     """The same of all requests of a run, as told with its last one."""
 
     def sent(self, billed: int | None) -> int | None:
-        """The size of a request that was billed so much: what its last pass read, a compaction's if it ended
-        with that."""
+        """The size of a request with this bill: the input of its last answer, or of its compaction if it
+        ended with
+        that."""
         answers = [one for one in self.passes if one.type != "compaction"] or self.passes
         return answers[-1].input_tokens if answers else billed
 
@@ -88,10 +89,10 @@ PLAIN: Final = Terms()
 
 def terms_of(fields: Mapping[str, Any]) -> Terms:
     """The terms of a record of a trace; what is not of the form of `fields_of` is left out."""
-    passes = [_pass(one) for one in _table(fields.get("passes"))]
+    passes = [_pass(one) for one in tables(fields.get("passes"))]
     own = tuple(one for one in passes if is_own(one.type, one.model))
-    # In older traces: what stood beside the totals, the input without the cache.
-    further = [_with_cache(_pass(one)) for one in _table(fields.get("further"))]
+    # Older traces have passes beside the totals here, with an input that excludes the cache.
+    further = [_with_cache(_pass(one)) for one in tables(fields.get("further"))]
     found = Terms(
         short_word(fields.get("service_tier")),
         short_word(fields.get("speed")),
@@ -108,22 +109,19 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
 
 
 def totals_of(fields: Mapping[str, Any]) -> tuple[Stated, ...]:
-    """The totals of a record of a trace; what is no table is left out."""
-    told = fields.get("totals")
-    return tuple(_stated(one) for one in told if isinstance(one, Mapping)) if isinstance(told, list) else ()
+    """The totals of a record of a trace; other values are left out."""
+    return tuple(map(_stated, tables(fields.get("totals"))))
 
 
 def _stated(fields: Mapping[str, Any]) -> Stated:
-    models, scope, premium = fields.get("by_model"), fields.get("scope"), fields.get("premium_requests")
+    scope, premium = fields.get("scope"), dollars(fields.get("premium_requests"))
     return Stated(
         scope=scope if scope in ("turn", "request") else "session",
         usd=dollars(fields.get("usd")),
         model=short_word(fields.get("model")),
-        by_model=tuple(_stated(one) for one in models if isinstance(one, Mapping) and "by_model" not in one)
-        if isinstance(models, list)
-        else (),
+        by_model=tuple(_stated(one) for one in tables(fields.get("by_model")) if "by_model" not in one),
         rounded=fields.get("rounded") is True,
-        premium_requests=None if premium is None or dollars(premium) is None else float(premium),
+        premium_requests=None if premium is None else float(premium),
         **{name: count(fields.get(name)) for name in FIGURES},
     )
 
@@ -131,10 +129,6 @@ def _stated(fields: Mapping[str, Any]) -> Stated:
 def _counts(value: Any) -> dict[str, int]:
     pairs = value.items() if isinstance(value, Mapping) else ()
     return {name: held for name, given in pairs if (held := count(given))}
-
-
-def _table(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _pass(told: Mapping[str, Any]) -> Pass:

@@ -45,7 +45,7 @@ REDACTION_APPLIED: Final = "context.redaction.applied"
 EXPORTED: Final = "context.exported"
 USAGE_REPORTED: Final = "ctxctl.usage.reported"
 TOTAL_STATED: Final = "ctxctl.total.stated"
-"""What the runtime states of several requests together, as of its step's: `totals`."""
+"""Totals (`totals`) that the runtime states for several requests, up to its step's."""
 SOURCE_OPENED: Final = "ctxctl.source.opened"
 """The one event of a capture that holds nothing to replay."""
 FIDELITY_MEASURED: Final = "ctxctl.fidelity.measured"
@@ -113,7 +113,8 @@ Verdict = Literal["recorded", "not_recorded", "matches", "differs", "cannot_tell
 UsedMethod = Literal["reported", "expected", "recorded"]
 """How it is known what a step sent: the bill; the last bill and what changed since; only what is recorded."""
 LimitSource = Literal["recorded", "runtime", "client", "catalogue", "supposed"]
-"""Who says a limit: a budget record of the trace, the client in its capture, the client's own rule or the
+"""The source of a limit: a budget record of the trace, the client in its capture, the client's own rule or
+the
 line at which it compacted, the model table, a what-if."""
 PrefixBasis = Literal["wire", "content"]
 """What two requests were compared by: their bodies as they were sent, or what a client tells of them."""
@@ -176,7 +177,7 @@ class Level(StrEnum):
     DERIVED = "derived"
     SIMULATED = "simulated"
     IN_TOTALS = "in totals"
-    """Of several requests together, and of none alone."""
+    """It is recorded for several requests together, and for none alone."""
     NOT_RECORDED = "not recorded"
     NOT_UNDERSTOOD = "not understood"
 

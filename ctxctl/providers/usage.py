@@ -34,7 +34,7 @@ def usage_record(
     response: Any = None,
     stated: Any = None,
 ) -> Json | None:
-    """The record of `ctxctl.usage.reported`; None without a count of input.  No count: not reported.
+    """The record of `ctxctl.usage.reported`, less what is no count; None without a count of input.
 
     Args:
         input_tokens: The runtime's count of input tokens.
@@ -44,8 +44,8 @@ def usage_record(
         cache_write_1h: Of these, the ones that are kept for an hour.
         reasoning: Of output tokens that were reasoning.
         excludes_cache: True where `input_tokens` leaves cache reads and writes out (Anthropic's convention).
-            None: the total says it, as gateways have it either way.
-        total: Of all tokens; default: the bill's `total_tokens`.
+            None: the total decides, because gateways differ.
+        total: The count of all tokens; default: the bill's `total_tokens`.
         provider: Whose bill it is.
         model: The model that answered.
         native: The runtime's own usage fields; kept under `metadata.native`.
@@ -93,7 +93,7 @@ def stated_total(
     excludes_cache: bool = False,
     rounded: bool = False,
 ) -> Json | None:
-    """What a runtime states of a `turn`, a `session` or a `request` (`model.terms.Stated`).
+    """A total that a runtime states for a `turn`, a `session` or a `request` (`model.terms.Stated`).
 
     None where no figure is above 0.
 
@@ -118,7 +118,7 @@ def stated_total(
     if amount is None and models and all("usd" in one for one in models):
         amount = str(sum(Decimal(one["usd"]) for one in models))
     if amount is not None and not Decimal(amount):
-        amount = None  # what runtimes say where they know no price
+        amount = None  # runtimes write 0 where they know no price
     if not any((*told.values(), amount, float(premium or 0))):
         return None
     made: Json = {"scope": scope, "usd": amount, "model": string(model), **told}
@@ -146,8 +146,9 @@ def stated_record(*totals: Json | None) -> Json | None:
 def _complete(bill: Json, excludes_cache: bool | None, usage: Any, total: int | None) -> None:
     """Add to input and output what they leave out: of the cache, and of reasoning, as xAI counts.
 
-    Where nobody says it, the total does; without one, an input that is less than what the cache held leaves
-    all of that out.
+    Where the caller does not say so, the total decides; without a total, an input that is less than the
+    cache's
+    counts excludes them.
     """
     names = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
     billed, made, read, written, thought = (bill.get(name, 0) for name in names)
@@ -183,7 +184,7 @@ def chat_usage(
     native: Json | None = None,
     response: Any = None,
 ) -> Json | None:
-    """The bill of a chat completion or of a response; of the cache, whatever a router adds is read too."""
+    """The bill of a chat completion or of a response; it includes the cache fields that routers add."""
     if not isinstance(usage, dict):
         return None
     asked = _inner(usage, "prompt_tokens_details") or _inner(usage, "input_tokens_details")
@@ -206,19 +207,19 @@ def chat_usage(
 
 
 def _most(names: Iterable[str], *held: Json) -> int | None:
-    """A count that stands under one name or more; None under none of them."""
+    """The largest count under these names; None where there is none."""
     return max((n for one in held for name in names if (n := count(one.get(name))) is not None), default=None)
 
 
 def writes_of(
     details: Json, whole: int | None = None, *, apart: bool = False
 ) -> tuple[int | None, int | None]:
-    """Tokens written to the cache, and those of them that are kept for an hour, as details tell them.
+    """Tokens written to the cache, and those of them that are kept for an hour, by the details.
 
     Args:
         details: Counts by name; a name that holds `1h` or `5m` is that of a lifetime.
-        whole: The count beside them, which is that of the same tokens, unless it is less.
-        apart: True where the count beside them is of other tokens.
+        whole: The count beside them; it includes these tokens, unless it is less.
+        apart: True where the count beside them excludes these tokens.
     """
     hour, five = (_most([name for name in details if mark in name], details) for mark in ("1h", "5m"))
     if hour is None and five is None:

@@ -147,14 +147,14 @@ class _ThreadConversation:
         self.dialect: Dialect | None = None
         self._names = CallTitles()
         self._read: list[bytes] = []
-        """Digests of what was read of the last body, by unit."""
+        """Digests of what the model read of the last body, by unit."""
         self._rows: list[int] = []
         """The number of items of each."""
         self._left = LeftOut()
         self._summaries: set[str] = set()
-        """Versions of what stands for a history that was compacted."""
+        """Versions of the summaries that were met."""
         self._asked: tuple[SentRequest, Request] | None = None
-        """The last request, where only its answer says what of it was read."""
+        """The last request, if only its answer says what the model read."""
         self._generation = core.journal.generation
         self._step = ""
 
@@ -212,8 +212,9 @@ class _ThreadConversation:
         return self._drain()
 
     def _seal(self, response: Json, summed: int, parts: list[Part], core: Core, found: FoundSecrets) -> int:
-        """Tell what of the last request was read, if only its answer says that; return how many parts of the
-        answer its last summary ends with."""
+        """Record what the model read of the last request, if only the answer says that; return the number of
+        parts up to
+        the answer's last summary."""
         if self._asked is None or self._generation != core.journal.generation:
             return 0
         sent, request = self._asked
@@ -233,7 +234,7 @@ class _ThreadConversation:
         return events
 
     def _set_window(self, request: Request, core: Core, found: FoundSecrets, sent: SentRequest) -> None:
-        """Make the window what was read of the body; only what is new in it is cut into items."""
+        """Set the window to what the model read of the body; only new units are cut into items."""
         dialect, conversation = request.dialect, self.conversation
         shared = same_start(request.read, self._read)
         rows, parts = self._rows[:shared], []

@@ -201,7 +201,7 @@ class RememberedThreads(Threads):
         return self._all
 
     def forget_oldest(self, busy: Mapping[int, Any], chains: SeenAnswers) -> list[Thread]:
-        """As in any threads; the answers of branches are forgotten too."""
+        """As in `Threads`; the answers of branches are forgotten too."""
         gone = super().forget_oldest(busy, chains)
         if gone:
             self._by_branch = {}

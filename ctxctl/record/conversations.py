@@ -105,7 +105,7 @@ class RedactingDialect(Dialect):
     def reached(
         self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
     ) -> list[ReadPiece] | None:
-        """Ask the dialect, of units without secrets."""
+        """Ask the dialect; the units hold no secrets."""
         return self._dialect.reached(units, body, response, known)
 
     def may_edit(self, body: Json) -> bool:
@@ -187,7 +187,7 @@ class PendingRequest(NamedTuple):
     model: str | None
     """The model that was asked."""
     request: Request | None = None
-    """It, where only its answer says what of it was read."""
+    """The request, if only its answer says what the model read."""
 
 
 class Conversations(Exchanges):
@@ -452,7 +452,7 @@ class Conversations(Exchanges):
     # -- memory ---------------------------------------------------------------------------------------------
 
     def _forget_some(self, kept: Mapping[int, int]) -> list[Thread]:
-        """As for any captured requests; what is kept of these threads besides goes too."""
+        """As in `Exchanges`; what else is kept of these threads is forgotten too."""
         gone = super()._forget_some(kept)
         if not gone:
             return gone

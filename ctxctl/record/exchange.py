@@ -280,7 +280,7 @@ class Exchange:
         self._tail = b""
         self._marked = False
         self._last = 0
-        """The part of the body with which the last event that has begun begins, or one before it."""
+        """The index of the part in which the last event begins, or of one before it."""
         self._lock = threading.Lock()
         self._ended = False
         exchanges._open.add(self)

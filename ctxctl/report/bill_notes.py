@@ -12,9 +12,11 @@ from ctxctl.report.jsonout import exact
 from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural, stated_text
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from ctxctl.analysis.costs import StepCost
     from ctxctl.analysis.turn_sums import TurnSum
-    from ctxctl.model.cost_sums import CostSums, PartialOutputs
+    from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums
     from ctxctl.model.results import UsageView
 
 
@@ -31,18 +33,26 @@ def paid_text(paid: Paid) -> str:
 
 
 def sum_text(costs: CostSums) -> str:
-    """What all requests cost, with the same signs; where no price is known, what the runtime states."""
-    if costs.stated_cost is not None:
-        stated = costs.stated
-        return stated_text(costs.stated_cost, priced=stated.is_priced, least=stated.is_least(costs.steps))
-    return cost_text(costs.cost, counted=costs.is_counted, least=costs.at_least)
+    """The cost of all requests, with the same signs, or else what `known_text` has."""
+    return known_text(
+        costs.cost, costs.stated, costs.steps, counted=costs.is_counted, least=costs.at_least, grown=False
+    )
+
+
+def known_text(
+    cost: Decimal | None, stated: StatedSums, steps: int, *, counted: bool, least: bool, grown: bool
+) -> str:
+    """A cost, or else the cost that the runtime states; `grown`: there are more requests than these."""
+    if cost is None and stated.cost is not None:
+        return stated_text(stated.cost, priced=stated.is_priced, least=grown or stated.is_least(steps))
+    return cost_text(cost, counted=counted, least=grown or least)
 
 
 def partial_text(usage: UsageView) -> str | None:
-    """What is known of an output that the client logged too early; None where the log has it whole."""
+    """A clause about an output that the client logged too early; None where the log has it whole."""
     if usage.believed_output is None:
         return None
-    return f"{usage.believed_output:,} out as counted: the log's output precedes the answer's end"
+    return f"{usage.believed_output:,} out as counted: the client logged its output before the answer's end"
 
 
 def partial_lines(sums: PartialOutputs) -> Iterator[str]:
@@ -107,8 +117,8 @@ def misses_object(costs: CostSums) -> dict[str, Any]:
 
 
 def turn_cost(row: TurnSum) -> str:
-    """What a turn cost, with the signs of what was counted and not billed, and of a lower bound; where no
-    request has a known cost, what the runtime states of the turn."""
+    """The cost of a turn, with the signs for counted parts and for a lower bound; where no
+    request has a known cost, the cost that the runtime states for the turn."""
     said = paid_text(Paid(row.steps, row.cost, row.unpriced, row.is_counted, row.is_least, row.is_known))
     usd = None if row.stated is None else row.stated.usd
     if said != NOT_KNOWN or row.stated is None or usd is None:

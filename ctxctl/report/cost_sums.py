@@ -171,7 +171,7 @@ def _partial(sums: PartialOutputs) -> dict[str, Any] | None:
     }
 
 
-RUNS = 5
+LISTED_TOTALS = 5
 """Totals that are listed."""
 
 
@@ -184,12 +184,12 @@ def stated_lines(stated: StatedSums, steps: int) -> Iterator[str]:
         )
     totals = sorted(stated.totals.values(), key=lambda one: one.is_part)
     several = len({one.session for one in totals}) > 1
-    for one in totals[:RUNS]:
+    for one in totals[:LISTED_TOTALS]:
         where = scope_text(one, one.session if several else None)
         said = f"{total_text(one.total)} by the runtime's own account, {where}"
         yield "; ".join([said, *_prices(one)])
-    if len(totals) > RUNS:
-        yield f"and {plural(len(totals) - RUNS, 'other')} (--json lists them)"
+    if len(totals) > LISTED_TOTALS:
+        yield f"and {plural(len(totals) - LISTED_TOTALS, 'other')} (--json lists them)"
 
 
 def total_text(total: Stated) -> str:
@@ -214,7 +214,7 @@ def total_text(total: Stated) -> str:
 
 
 def scope_text(one: StatedTotal, session: str | None = None) -> str:
-    """Of which requests something is stated; `session`: its name, where there are several."""
+    """The requests that a total includes; `session`: its name, where there are several."""
     where = visible(prefix(one.thread, session))
     if one.total.scope == "turn":
         return f"for turn {where}{one.turn}"
@@ -224,7 +224,7 @@ def scope_text(one: StatedTotal, session: str | None = None) -> str:
 
 
 def _prices(one: StatedTotal) -> Iterator[str]:
-    """What the table's prices come to, of the bills of its requests or else of the stated tokens."""
+    """The table's price for the bills of its requests, or else for the stated tokens."""
     usd = None if one.total.usd is None else Decimal(one.total.usd)
     for table, what in ((one.billed_usd, "the bills of its requests"), (one.table_usd, "these tokens")):
         if table:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ctxctl.analysis.costs import Costs, StepCost, is_partial, stated_of
+from ctxctl.analysis.costs import Costs, StepCost, stated_of
 from ctxctl.analysis.spent import SpentOn
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix
@@ -34,7 +34,7 @@ def address(cost: StepCost) -> str:
 
 def step_row(cost: StepCost, names: ItemNames = NAMELESS) -> tuple[str, ...]:
     """One step as cells: what is kept of it for the table."""
-    bill, partial = cost.believed_tokens, is_partial(cost.step)
+    bill, partial = cost.believed_tokens, cost.step.has_partial_output
     tokens: tuple[str, ...] = ("-",) * 4
     if bill is not None:
         plain = bill.input + bill.audio_input + bill.image_input
@@ -168,7 +168,7 @@ def step_object(cost: StepCost) -> dict[str, Any]:
 
 def _believed(cost: StepCost) -> dict[str, Any]:
     """The bill with a partial output as counted; nothing where the output is whole."""
-    if not is_partial(cost.step):
+    if not cost.step.has_partial_output:
         return {}
     return {
         "believed_tokens": tokens_object(cost.believed_tokens),

@@ -152,7 +152,7 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
 
 
 def total_object(total: Stated) -> dict[str, Any]:
-    """What is stated of several requests together; null for what is not."""
+    """A stated total; null for figures that it lacks."""
     return {**msgspec.structs.asdict(total), "by_model": [total_object(one) for one in total.by_model]}
 
 

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from ctxctl.model.session_list import ListedSession
+from ctxctl.report.bill_notes import known_text
 from ctxctl.report.cost_sums import stated_object
 from ctxctl.report.jsonout import VERSION, exact
 from ctxctl.text import ELLIPSIS, cells, clip, pad, preview, visible
-from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, cost_text, duration, number, short, stated_text
+from ctxctl.wording import APPROXIMATE, AT_LEAST, NOT_KNOWN, duration, number, short
 
 LIVE: Final = "●"
 """A session that goes on."""
@@ -47,13 +48,10 @@ def session_words(session: ListedSession, now: float) -> SessionWords:
         return SessionWords(*line, NOT_KNOWN, NOT_KNOWN, NOT_KNOWN, f"({preview(said, _PROMPT)})")
     more = AT_LEAST if session.outdated else ""
     about = AT_LEAST if facts.unsized else APPROXIMATE if facts.unbilled else more
-    if facts.stated_cost is not None:
-        stated = facts.stated
-        cost = stated_text(
-            facts.stated_cost, priced=stated.is_priced, least=session.outdated or stated.is_least(facts.steps)
-        )
-    else:
-        cost = cost_text(facts.cost, counted=facts.counted, least=facts.at_least or session.outdated)
+    cost = known_text(
+        facts.cost, facts.stated, facts.steps, counted=facts.counted, least=facts.at_least,
+        grown=session.outdated,
+    )  # fmt: skip
     prompt = (
         preview(facts.prompt, _PROMPT) if facts.prompt else "(no prompt)" if facts.steps else "(no request)"
     )

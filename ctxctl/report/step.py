@@ -225,7 +225,7 @@ def usage_text(step: Step) -> str:
         parts.append(f"{usage.reported_output:,} out")
     for one in usage.terms.further:
         read, wrote = f"{one.input_tokens:,} in", f"{one.output_tokens:,} out"
-        parts.append(f"beside it {visible(one.model or one.type)} {read}, {wrote}")
+        parts.append(f"other model {visible(one.model or one.type)}: {read}, {wrote}")
     if usage.terms.cleared_tokens:
         parts.append(f"{usage.terms.cleared_tokens:,} cleared by the provider")
     said = ", ".join(parts) or "no input billed"

@@ -230,7 +230,7 @@ class TurnsReport:
             yield "peak", f"{size_of_limit(largest.window)}, at {self._place(largest)}"
 
     def _unbilled(self) -> str:
-        """That no bill was read, and the last total that is stated instead."""
+        """Why the size is not known: no bill was read, or only the last total is stated."""
         totals = [*self._sums.costs.stated.totals.values()]
         if not totals:
             return "no bill was read"
@@ -439,9 +439,8 @@ def _segments(step: Step) -> str:
         (name, step.segments[name]) for name in ordered_segments(step.segments) if step.segments[name] > 0
     ]
     whole = sum(tokens for _, tokens in held)
-    is_cut = (
-        step.cut is not None and step.cut.unsent > 0
-    )  # then what each part has of what was sent is not known
+    # Which part of what was sent each segment has is not known then.
+    is_cut = step.cut is not None and step.cut.unsent > 0
     return ", ".join(
         f"{NOT_RECORDED if name == UNRECORDED else visible(name)} {number(tokens)}"
         + ("" if is_cut else f" ({share(tokens, whole)})")

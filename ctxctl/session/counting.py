@@ -19,7 +19,7 @@ _LEAST: Final = 8
 
 
 class CountingRoom:
-    """A token counter with the cache of counts behind it.  Thread-safe."""
+    """A token counter with a cache of counts.  It is thread-safe."""
 
     def __init__(self, encoding: str) -> None:
         path = default_path()

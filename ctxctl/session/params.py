@@ -121,7 +121,7 @@ class LimitFinder:
     def compacted_window(
         self, tokens: int, model: str | None, client: str | None
     ) -> tuple[CataloguedModel, ThresholdRule] | None:
-        """As `engine.rules.Rules.compacted_window` wants it."""
+        """See `ReplayRules.compacted_window`."""
         from ctxctl.tokens.catalogue.thresholds import compacted_window
 
         found = compacted_window(self._runtime or "", tokens, client, model)

@@ -17,8 +17,8 @@ from ctxctl.model.terms import PLAIN, Pass, Stated, Terms
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
-_UNPRICED: Final = {"tool_search": ZERO}
-"""Tools that no provider lists a price for beside their tokens (Anthropic's and OpenAI's "Tool search")."""
+_FREE_TOOLS: Final = {"tool_search": ZERO}
+"""Tools of which only the tokens are billed (Anthropic's and OpenAI's "Tool search")."""
 CONTRADICTED = "the cache figures exceed the input: all of it priced as plain input"
 
 
@@ -70,7 +70,8 @@ class Bill(NamedTuple):
     assumed: tuple[str, ...]
     """What the capture does not say of the bill, and how it was priced all the same."""
     passes: tuple[tuple[Tokens, Rates], ...] = ()
-    """Of the request's own model, in order, each at the price of its own size; empty: it was sampled once."""
+    """Passes of the request's own model, in order, with the rates for each one's size; empty: there was
+    one."""
 
 
 def bill_of(step: Step, book: RateBook) -> Bill:
@@ -101,7 +102,9 @@ def bill_of(step: Step, book: RateBook) -> Bill:
         billed,
         _with(whole_price, beside),
         believed,
-        _with(whole_price if believed == billed else priced(believed, found.rates), least),
+        _with(
+            whole_price if believed == billed or whole_price is None else priced(believed, found.rates), least
+        ),
         {**{name: n for name, n in left.items() if found.source}, **missing, **in_no_log},
         dict(terms.units),
         tuple(assumed),
@@ -110,8 +113,8 @@ def bill_of(step: Step, book: RateBook) -> Bill:
 
 
 def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
-    """What the prices of the table make of the tokens of each total that is stated with a step; None where
-    a model or a price is not known."""
+    """The table's price for each total that is stated with a step; None where a model or a price is
+    unknown."""
     return tuple(_table_price(step, total, book) for total in step.stated)
 
 
@@ -164,13 +167,13 @@ class _Summaries(NamedTuple):
     """US dollars for the requests that wrote a step's summaries and are no steps."""
 
     billed: Decimal
-    """Of those whose bill is in the log."""
+    """The cost of those whose bill is in the log."""
     least: Decimal
-    """Of those that are in no log: the least, as if what is known of their input was read from a cache."""
+    """The least cost of the others, as if their known input was read from a cache."""
 
 
 def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[_Summaries, dict[str, int]]:
-    """What they cost, and how many of them are in no log."""
+    """The cost of these requests, and how many of them are in no log."""
     billed = least = ZERO
     in_no_log = 0
     for one in step.annotations.compactions:
@@ -208,13 +211,13 @@ def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Mo
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():
-        rate = found.units.get(name, _UNPRICED.get(name))
+        rate = found.units.get(name, _FREE_TOOLS.get(name))
         if rate is None:
             missing[name] = count
         else:
             units += rate * count
     for one in terms.further:
-        money = priced(*_of_pass(step, one, terms, book))
+        money = _priced_pass(step, one, terms, book)
         if money is None:
             missing[one.type] = missing.get(one.type, 0) + 1
         else:

@@ -152,7 +152,7 @@ def row_of(ordinal: int, step: Step) -> Row:
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=believed_output(step.usage),
         origin=step.annotations.origin,
-        has_partial_output=step.usage is not None and step.usage.believed_output is not None,
+        has_partial_output=step.has_partial_output,
         recorded=window.recorded,
         method=window.used_method,
         unrecorded=window.unrecorded,

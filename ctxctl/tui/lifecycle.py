@@ -29,7 +29,7 @@ def catch_signals(leave: Callable[[int], None]) -> Callable[[], None]:
     """Call `leave` with 128 + number on each of `SIGNALS`; returns what undoes it.
 
     Only the main thread can; elsewhere (a test's event loop) this does nothing.  The loop's own
-    `add_signal_handler` is not used: it loses a signal where many keys wait.
+    `add_signal_handler` is not used: it can lose a signal while many keys wait.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None

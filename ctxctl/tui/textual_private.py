@@ -55,10 +55,10 @@ def is_present(node: Widget) -> bool:
 
 
 def while_present(node: Widget, message: Message, found: Iterable[Any]) -> Iterable[Any]:
-    """Of the methods that handle a message, those to be called: none of ours once a widget's screen is gone.
+    """The handlers of a message that may still be called: none of ours once a widget's screen is gone.
 
-    Keys, messages and timers may still be under way then.  What Textual itself does to take a widget away
-    goes on.
+    Keys, messages and timers may still be under way then.  Textual's own handlers still run, because they
+    take the widget away.
     """
     if is_present(node):
         return found

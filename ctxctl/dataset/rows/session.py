@@ -53,7 +53,7 @@ class SessionPlace(NamedTuple):
     source: int
     format: str
     runtime: str
-    """What a trace was imported from; else the same as `format`."""
+    """The format that a trace was imported from; else the same as `format`."""
     directory: str | None
     paths: bool
 

@@ -231,7 +231,7 @@ STEP_STATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "branched": _flag("branched"),
     "redacted": lambda step: bool(step.annotations.redactions),
     "simulated": _flag("simulated"),
-    "partial": lambda step: step.usage is not None and step.usage.believed_output is not None,
+    "partial": lambda step: step.has_partial_output,
 }
 """What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
 

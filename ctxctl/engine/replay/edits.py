@@ -46,7 +46,7 @@ class Edits(msgspec.Struct, frozen=True):
 
 
 class PartialFrame:
-    """A recorded frame and the part of it that is shown; a step costs what changed in the frame."""
+    """A recorded frame and the part of it that is shown; the work of a step grows with what changed."""
 
     def __init__(self) -> None:
         self.recorded: list[Placement] = []
@@ -104,14 +104,14 @@ class PartialFrame:
 
 
 class SentPart(PartialFrame):
-    """A thread's frame less what bills show was not sent (DESIGN section 3, the bill is right)."""
+    """A thread's frame without what, by the bills, was not sent (DESIGN section 3, the bill is right)."""
 
     def __init__(self, frame: list[Placement]) -> None:
         super().__init__()
         self.recorded = self._shown = frame
         self._unsent: set[Placement] = set()
         self._sent: set[Placement] | None = None
-        """What the last request is known to have sent; None: all that is shown."""
+        """Placements that the last request is known to have sent; None: all that are shown."""
 
     def copy(self) -> SentPart:
         """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
@@ -121,11 +121,12 @@ class SentPart(PartialFrame):
         return twin
 
     def hides(self, placement: Placement) -> bool:
-        """Whether it left the window: what enters again is a new placement or was removed in between."""
+        """Whether it left the window.  Content that enters again is another placement, or was removed
+        before."""
         return placement in self._unsent
 
     def keep(self, sent: set[Placement]) -> None:
-        """Show nothing from the next frame on that the last request is not known to have sent."""
+        """Show, from the next frame on, only what the last request is known to have sent."""
         self._sent = sent
 
     def frame(self, delta: FrameDelta) -> FrameDelta:

@@ -24,7 +24,7 @@ from ctxctl.engine.sizes.bills import (
     counted_output,
     cut_of,
     known_sent,
-    surely,
+    least_tokens,
 )
 from ctxctl.engine.sizes.cache_misses import BilledRequest, cache_miss, memory_after, memory_unbilled
 from ctxctl.engine.sizes.cache_settings import LEVELS
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from ctxctl.engine.sizes.prefix import CommonPrefix
 
 _ERRORS: Final = {"exact": 0.02, "calibrated": 0.15}
-"""Share by which a count may be too small, by its method; what is sent around a text is not in it."""
+"""The share by which a count may be too small, by its method; what is sent around a text is not in it."""
 _FOREIGN: Final = 1.0
-"""Of a count in another model's tokens: providers' tokenizers give at most twice as many."""
+"""The error of a count in another model's tokens: providers' tokenizers give at most twice as many."""
 
 
 def cache_of(
@@ -157,7 +157,7 @@ def answered(thread: ThreadState) -> Answer | None:
     said = thought = 0
     known = False
     for item in thread.later.entered:
-        version = thread.book.latest.get(item)  # a compaction behind the answer may have taken it out
+        version = thread.book.latest.get(item)  # a compaction after the answer may have removed it
         # A new version of what was said before is no answer.
         if version is None or version.older is not None or not version.visible:
             continue
@@ -200,8 +200,9 @@ class _Settled(NamedTuple):
 
 
 def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
-    """Learn from a sealed step's bill: what of it the sizes and frames of later steps rest on, and nothing
-    that only views show.
+    """Learn from a sealed step's bill what the sizes and frames of later steps rest on; values that only
+    views
+    show are left to `finish_step`.
     """
     sealed, usage = thread.sealed, thread.usage
     assert sealed is not None
@@ -319,9 +320,9 @@ def _cut(
     by_method: dict[str, int],
     rules: ReplayRules,
 ) -> Cut | None:
-    """What the bill shows to have left the window; the next frame begins without it.
+    """The cut that the bill shows; the next frame begins without what was cut.
 
-    Nothing is said of a frame that was supposed: the bill is not of that.
+    A supposed frame has none: the bill is not of that frame.
     """
     billed = billed_size(usage) if rules.target == MODEL else None
     if billed is None:
@@ -332,7 +333,7 @@ def _cut(
     )
     if thread.sent is not None:
         return None
-    if thread.altered:  # a what-if shows another frame: its methods, with the recorded sum
+    if thread.altered:  # scale the counts of a what-if's frame to the recorded sum
         by_method = {name: n * now.counted // (thread.frame.used or 1) for name, n in by_method.items()}
     explained = bool(sealed.facts.compactions) or sealed.facts.causes is not None
     found = cut_of(before, now, by_method, explained=explained)
@@ -349,19 +350,19 @@ def _is_rebuilt(sealed: SealedStep, rules: ReplayRules) -> bool:
 def _oversized(
     thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules
 ) -> list[Placement]:
-    """What entered and is larger than the model's whole window: it was not sent, though no bill says so."""
+    """New placements that are larger than the model's whole window: they were not sent."""
     if not thread.entered or thread.altered or not _is_rebuilt(sealed, rules):
         return []
     limit = _limits(thread, sealed, model, rules).limits.window
     if limit is None:
         return []
-    return [p for p in thread.entered if surely(p.tokens, p.method) > limit]
+    return [p for p in thread.entered if least_tokens(p.tokens, p.method) > limit]
 
 
 def _oversized_cut(thread: ThreadState, sealed: SealedStep, large: list[Placement]) -> Cut:
     """The cut of a request without a bill; the next frame begins without what was too large for it."""
     thread.keep_sent(set(thread.recorded()).difference(large))
-    unsent = sum(surely(placement.tokens, placement.method) for placement in large)
+    unsent = sum(least_tokens(placement.tokens, placement.method) for placement in large)
     now = BilledStep(0, 0, None, sealed.ids.first_line, sealed.ids.first_byte)
     first = thread.billed or now
     before = thread.billed.reported if thread.billed is not None else None
@@ -391,7 +392,7 @@ def _limits(thread: ThreadState, sealed: SealedStep, model: str | None, rules: R
     for record in (sealed.facts.assembly, *sealed.facts.compactions):
         thread.compacted = compacted_at(record) or thread.compacted
     largest, compacted = thread.running.largest, thread.compacted
-    if _supposes_model(thread, rules):  # what another model was sent says nothing of this one's window
+    if _supposes_model(thread, rules):  # another model's sizes say nothing of this one's window
         largest, compacted = 0, None
     return limits_in_force(
         sealed.facts.budget, named, thread.provider, rules,

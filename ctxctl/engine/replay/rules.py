@@ -48,7 +48,7 @@ class CataloguedModel(NamedTuple):
     own: bool = False
     """It is the user's word, which no bill contradicts."""
     by_client: bool = False
-    """It is the client's own rule, and no model table."""
+    """It is the client's own rule, not a model table's."""
 
 
 class ThresholdRule(NamedTuple):
@@ -61,7 +61,7 @@ class ThresholdRule(NamedTuple):
 def no_window(
     tokens: int, model: str | None, client: str | None
 ) -> tuple[CataloguedModel, ThresholdRule] | None:
-    """Answer that a compaction says nothing of a window."""
+    """Answer that a compaction is no evidence for a window."""
     return None
 
 
@@ -126,12 +126,13 @@ class ReplayRules(msgspec.Struct, frozen=True):
     compacted_window: Callable[
         [int, str | None, str | None], tuple[CataloguedModel, ThresholdRule] | None
     ] = no_window
-    """The window that an automatic compaction at a size is evidence for, of a model and a version of the
-    client, and the client's line in it."""
+    """The window for which an automatic compaction is evidence, and the line at which the client compacts in
+    it;
+    given the size, the model and the client's version."""
     imported: bool = False
     """The trace is a foreign capture: what it says of limits, the client said."""
     rebuilds_windows: bool = False
-    """The capture's format lists no request's window: the importer rebuilt them from a history."""
+    """The format does not list the windows of requests: its importer rebuilds them from a history."""
     read: Callable[[Content], str] | None = None
     """Texts as a view may show them; None: as they stand in the store."""
     edits: Edits | None = None

@@ -105,7 +105,7 @@ class ThreadState(ThreadData):
     reweighed = 0
     """How much larger the frame became since the last seal by being counted with another encoding."""
     final = False
-    """No later event is of it: what is remembered of it goes with its last step."""
+    """No later event belongs to it: it is forgotten with its last step."""
     client: str | None = None
     """Version of the client that sent the last request."""
 
@@ -122,7 +122,7 @@ class ThreadState(ThreadData):
         """Somebody else may hold the sealed step's facts: to be copied before anything is added to them."""
         self.usage: Usage | None = None
         self.stated: tuple[Stated, ...] = ()
-        """What the runtime states of the requests up to this one."""
+        """Totals that the runtime states for the requests up to this one."""
         self.failures: tuple[Failure, ...] = ()
         """Of the open step's request, in order, that no answer followed."""
         self.model: str | None = None
@@ -138,9 +138,9 @@ class ThreadState(ThreadData):
         self.billed: BilledStep | None = None
         """The last step with a bill."""
         self.entered: list[Placement] = []
-        """What entered the recorded frame at the last sealed step."""
+        """Placements that entered the recorded frame at the last sealed step."""
         self.sent_part: SentPart | None = None
-        """The recorded frame less what bills show was not sent; None: they show nothing of the kind."""
+        """The recorded frame without what was not sent; None: no bill shows a cut."""
         self.settings = RequestSettings()
         """The last request's, less its window."""
         self.cached: CacheMemory | None = None
@@ -386,7 +386,7 @@ class ThreadState(ThreadData):
     def _shown_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta]:
-        """What the frame is by, the frame less what was not sent, and its difference from the one before."""
+        """The frame's basis, the frame without what was not sent, and its difference from the one before."""
         if self.sent_part is None:
             return self._recorded_frame(before, facts, reading)
         basis, _, delta = self._recorded_frame(self.sent_part.recorded, facts, reading)
@@ -396,7 +396,7 @@ class ThreadState(ThreadData):
     def _recorded_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta]:
-        """What the frame is by, the whole frame, and its difference from the one before."""
+        """The frame's basis, the whole frame, and its difference from the one before."""
         basis, after, known = self._next_frame(before, facts, reading)
         left = self._left(after, reading)
         if left is not None:

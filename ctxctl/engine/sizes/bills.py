@@ -1,8 +1,7 @@
-"""What a bill says of a request.
+"""Compare a bill with the recorded content.
 
 The provider's input is right (DESIGN section 3, the bill is right): recorded content above it was not sent.
-
-Only an output may be replaced by a count, where the capture says that it was logged before the answer's end
+Only an output may be replaced by a count, if the client logged it before the answer's end
 (`Usage.output_is_partial`).
 """
 
@@ -14,16 +13,17 @@ from typing import Final, NamedTuple
 from ctxctl.model.records import Usage
 from ctxctl.model.results import Cut, Placement, UsageView
 
-LEAST_OUTPUT: Final = 0.5
+PLACEHOLDER_SHARE: Final = 0.5
 """A partial output below this share of the visible answer is a placeholder.
 
 Of 2,375 such bills of Claude Code most report 1 to 10 tokens.  Of the 3,204 answers of other formats the
 smallest share is 0.836.  Reasoning is not in the share: providers drop or sum up what they billed of it."""
-GAP: Final = 5
-"""Tokens by which it has to be below: a share of a handful of tokens says nothing."""
+LEAST_DIFFERENCE: Final = 5
+"""The smallest difference in tokens that counts: a share of a few tokens says nothing."""
 _TOO_MUCH: Final = {"exact": 0.02, "calibrated": 0.3}
-"""The share by which a count may exceed what the provider counts, by its method."""
-_FOREIGN: Final = 0.5
+"""The share by which our count may exceed the provider's, by method.  The fit of another
+model errs by up to 30 %."""
+_FOREIGN_ERROR: Final = 0.5
 """The same for estimates and declared sizes: no tokenizer of the corpus gives less than half of our count."""
 _CUT_SHARE: Final = 0.02
 """Share of the last bill that a fall must exceed: providers themselves leave out a little now and then."""
@@ -35,18 +35,18 @@ class Answer(NamedTuple):
     """Tokens of an answer, as far as the trace holds it."""
 
     said: int
-    """Of its texts and tool calls."""
+    """Tokens of its texts and tool calls."""
     thought: int = 0
-    """Of its reasoning: a summary of it in most captures."""
+    """Tokens of its reasoning, which most captures hold as a summary."""
 
     @property
     def tokens(self) -> int:
-        """All of it."""
+        """Tokens of the whole answer."""
         return self.said + self.thought
 
 
 class BilledStep(NamedTuple):
-    """A request's size as it was billed, beside its recorded content."""
+    """A request's billed size, and the size of its recorded content."""
 
     reported: int
     counted: int
@@ -58,10 +58,9 @@ class BilledStep(NamedTuple):
 
 
 def billed_size(usage: Usage | UsageView | None) -> int | None:
-    """How large the request was, as the provider says; None where it says nothing.
+    """The request's size by its bill: the input of its last pass; None where the bill has none.
 
-    Of a request of several passes it is what the last one read.  No request has an input of 0 tokens:
-    clients write that where they were given no count.
+    An input of 0 tokens is none: clients write it where the provider gave no count.
     """
     if usage is None:
         return None
@@ -73,7 +72,10 @@ def counted_output(usage: Usage, answer: Answer | None) -> int | None:
     """The answer's tokens where the logged output is a placeholder; None where the log is right."""
     if not usage.output_is_partial or usage.output_tokens is None or answer is None:
         return None
-    is_low = usage.output_tokens < LEAST_OUTPUT * answer.said and answer.said - usage.output_tokens >= GAP
+    is_low = (
+        usage.output_tokens < PLACEHOLDER_SHARE * answer.said
+        and answer.said - usage.output_tokens >= LEAST_DIFFERENCE
+    )
     return answer.tokens if is_low else None
 
 
@@ -84,18 +86,18 @@ def believed_output(usage: UsageView | None) -> int | None:
     return usage.reported_output if usage.believed_output is None else usage.believed_output
 
 
-def surely(tokens: int, method: str) -> int:
-    """How many tokens a count comes to at least, as the provider counts.
+def least_tokens(tokens: int, method: str) -> int:
+    """The fewest tokens that the provider may have counted where we count so many.
 
     `method` is a name of `Window.by_method`.
     """
-    return int(tokens * (1 - _TOO_MUCH.get(method.partition(":")[0], _FOREIGN)))
+    return int(tokens * (1 - _TOO_MUCH.get(method.partition(":")[0], _FOREIGN_ERROR)))
 
 
 def cut_of(
     before: BilledStep | None, now: BilledStep, by_method: Mapping[str, int], *, explained: bool
 ) -> Cut | None:
-    """What a request's bill shows to have left the window though nothing recorded says so.
+    """The cut without a record that a request's bill shows; None where it shows none.
 
     Args:
         before: The thread's last billed request.
@@ -103,16 +105,18 @@ def cut_of(
         by_method: Its recorded content by counting method.
         explained: Whether the step records that something left (a compaction, a rewind).
     """
-    unsent = max(0, sum(surely(tokens, name) for name, tokens in by_method.items()) - now.reported)
+    unsent = max(0, sum(least_tokens(tokens, name) for name, tokens in by_method.items()) - now.reported)
     fell = before is not None and not explained and _fell(before, now)
-    if unsent < GAP and not fell:
+    if unsent < LEAST_DIFFERENCE and not fell:
         return None
     last = before.reported if before is not None else None
     halved = fell and before is not None and now.reported * 2 < before.reported
     grew = before is not None and now.counted >= before.counted
     first = before or now
     lines, offsets = (first.line, now.line), (first.offset, now.offset)
-    return Cut(unsent if unsent >= GAP else 0, now.reported, last, halved and grew, lines, offsets)
+    return Cut(
+        unsent if unsent >= LEAST_DIFFERENCE else 0, now.reported, last, halved and grew, lines, offsets
+    )
 
 
 def _fell(before: BilledStep, now: BilledStep) -> bool:
@@ -125,12 +129,13 @@ def _fell(before: BilledStep, now: BilledStep) -> bool:
 def known_sent(frame: Iterable[Placement], entered: Iterable[Placement], billed: int) -> set[Placement]:
     """The placements that a cut request is known to have sent: what entered with it, and tools and system.
 
-    As many of them as the bill has room for, the newest first.  The answer before may have been cut.  Where
-    contents that exceed the whole bill explain the cut, all others were sent.
+    They are taken newest first, while the bill has room.  Answers are left out, because they may have been
+    cut.
+    Where contents that exceed the whole bill explain the cut, all others were sent.
     """
     frame = list(frame)
-    small = [p for p in frame if surely(p.tokens, p.method) <= billed]
-    if len(small) < len(frame) and sum(surely(p.tokens, p.method) for p in small) <= billed:
+    small = [p for p in frame if least_tokens(p.tokens, p.method) <= billed]
+    if len(small) < len(frame) and sum(least_tokens(p.tokens, p.method) for p in small) <= billed:
         return set(small)
     entered = [p for p in entered if p.kind not in ("assistant_message", "reasoning")]
     known: set[Placement] = set()

@@ -26,7 +26,7 @@ class InForce(NamedTuple):
     max_output: int | None = None
     """The model's largest answer, where the table was asked and says it."""
     line: ThresholdRule | None = None
-    """Where the client compacts by itself, where it was seen to."""
+    """The line at which the client compacts by itself, if a compaction showed it."""
 
 
 def limits_in_force(
@@ -80,8 +80,7 @@ def _catalogued(table: CataloguedModel, recorded: Limits, billed: int) -> InForc
 
 
 def compacted_at(record: Compaction | Assembly | None) -> int | None:
-    """Tokens at which a runtime is said to compact by itself, with a compaction or with a thread's first
-    request."""
+    """Tokens at which the runtime compacted by itself, as a compaction or a thread's first assembly says."""
     marks = record.metadata.get("ctxctl") if record is not None else None
     return count(marks.get("compacted_at")) if isinstance(marks, dict) else None
 

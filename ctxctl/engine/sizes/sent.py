@@ -46,7 +46,7 @@ class ObservedStep(NamedTuple):
     uncounted: int
     broken: bool
     reported: int | None
-    """Billed for it."""
+    """Its size by its bill."""
     altered: bool
     """The frame is another one than was sent: a what-if's."""
     frame: int
@@ -103,10 +103,5 @@ def _shown(seen: ObservedStep, size: int, error: int | None, predicted: int | No
     """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
     unrecorded = size - seen.recorded
     if seen.altered:
-        used = seen.frame + unrecorded
-        if (
-            unrecorded < 0 and seen.frame <= seen.recorded
-        ):  # which part of the record was not sent is not known
-            used = min(seen.frame, size)
-        return SentSize(max(0, used), "expected", error, unrecorded, predicted)
+        return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)
     return SentSize(size, "expected" if seen.reported is None else "reported", error, unrecorded, predicted)

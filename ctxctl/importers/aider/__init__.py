@@ -31,7 +31,7 @@ ABOUT: Final = About(
         "threads": derived("a session is what one start of the program set off"),
         "model": native("the one that the program started with"),
         "times": native("of the session's start, in local time"),
-        "input_tokens": derived("as printed, maybe aider's own count; rounded ones as the turn's total"),
+        "input_tokens": derived("as printed, maybe aider's own count; rounded ones are the turn's total"),
         "output_tokens": derived("so too"),
         "cached_tokens": in_totals("as printed"),
         "tool_definitions": absent(),

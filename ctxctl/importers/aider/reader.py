@@ -201,7 +201,7 @@ class History:
         self._typing_over = False
         """Whether the program has printed something since the prompt was typed."""
         self._typed_at = 0
-        """Line number of the last line that was typed: behind a blank one another prompt begins."""
+        """The number of the last typed line; after a blank line another prompt begins."""
         self._answer_lines: list[str] = []
         self._at = 0
         self._asked_at = 0
@@ -210,12 +210,12 @@ class History:
         """Whether what was typed has not been answered."""
         self._forget_spent()
         self._reported_at = -1
-        """The last line of a report of tokens; it may go on in the next one, without a mark."""
+        """The last line of a report of tokens, which may continue on the next line without a mark."""
         self._session_usd: str | None = None
-        """US dollars that the session so far cost, as printed."""
+        """The cost of the session so far in US dollars, as printed."""
 
     def _forget_spent(self) -> None:
-        """Begin to add up what a turn's messages sent, received and cost, as printed."""
+        """Reset the turn's sums of printed tokens and costs."""
         self._spent: dict[str, int] = {}
         self._is_rounded = False
         self._usd = Decimal(0)
@@ -282,7 +282,7 @@ class History:
             self._commit = self._commit or (commit.group(1), commit.group(2))
 
     def _count(self, tokens: str) -> None:
-        """Add what a message sent and received to what its turn did."""
+        """Add the printed tokens of a message to those of its turn."""
         for number, scale, name in _COUNT.findall(tokens):
             figure = float(number.replace(",", "")) * {"k": 1_000, "M": 1_000_000}.get(scale, 1)
             self._spent[_COUNTED[name]] = self._spent.get(_COUNTED[name], 0) + round(figure)
@@ -293,7 +293,7 @@ class History:
         self._session_usd = session
 
     def _tell_spent(self) -> None:
-        """Tell what was printed of the turn and of the session so far."""
+        """Report the printed totals of the turn and of the session so far."""
         spent: dict[str, Any] = {**self._spent}
         sent, cached = spent.get("input_tokens", 0), spent.get("cached", 0) + spent.get("cache_write", 0)
         turn = stated_total(

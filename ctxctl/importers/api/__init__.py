@@ -22,7 +22,7 @@ ABOUT: Final = About(
         "requests, of requests and answers in turn or by id, or of pairs, an event stream, or a directory"
         " of such files that are paired by their names.  Batches of OpenAI, Anthropic, Gemini and "
         "Bedrock: what was sent, what came back, or both in one file or directory, paired by their ids.  "
-        "What LiteLLM logs of each call (`StandardLoggingPayload`).  "
+        "LiteLLM's log of each call (`StandardLoggingPayload`).  "
         "Calls of google-genai as its callers write them (`contents` and `config`).  Bodies may be JSON "
         "in a string, base64, compressed, or in an envelope (`content`, `data`, `body_segments`)."
     ),

@@ -35,7 +35,7 @@ OF_BATCHES: Final = ("custom_id", "customId", "recordId")
 KEYED: Final = frozenset({"key", "request", "response", "status", "error", "metadata", "processed_time"})
 """All fields of a line of a Gemini batch, whose id is its `key`."""
 LITELLM: Final = ("call_type", "startTime", "model")
-"""Fields of what LiteLLM logs of each call (its `StandardLoggingPayload`)."""
+"""Fields of LiteLLM's log of a call (its `StandardLoggingPayload`)."""
 SESSIONS: Final = ("session_id", "sessionId", "session")
 THREADS: Final = ("thread_id", "threadId", "thread")
 TURNS: Final = ("turn_id", "turnId", "turn")

@@ -78,7 +78,7 @@ def requests_of(record: Any) -> list[Any]:
 
 
 def _logged_by_litellm(record: Json) -> Json:
-    """A call as LiteLLM logs it, with its request and its answer by these names."""
+    """A call from LiteLLM's log, in the form of a request and its response."""
     response, parameters = record.get("response"), record.get("model_parameters")
     asked = {name: record[name] for name in ("model", "messages") if record.get(name)}
     if isinstance(response, dict):

@@ -36,7 +36,7 @@ ABOUT: Final = About(
         "threads": native("sub-agents, and the agents that summarise"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("of the trajectory alone where one step stands for several calls"),
+        "input_tokens": native("only for the trajectory where one step is several calls"),
         "cached_tokens": native(),
         "output_tokens": native(),
         "limit": absent(),

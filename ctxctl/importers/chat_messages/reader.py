@@ -48,7 +48,7 @@ class _ConversationReader:
         self.model: str | None = None
         """The name of the model that answers, where it is known."""
         self.begun: Any = None
-        """When the conversation began, where it says so: the time of messages that have none."""
+        """The conversation's start, if it is recorded: the time of messages that have none."""
 
     def begin(self, parts: list[Part]) -> None:
         """Take the parts that stand before the messages."""
@@ -161,7 +161,7 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
 def _front(entry: Json, messages: list[Any], line: int) -> list[Part]:
     """The tools and the system prompt that a conversation has beside its messages.
 
-    Letta keeps the prompt there, and what it made of it as the first message, which is what was sent.
+    Letta has the prompt there, and as the first message the text that it made of it and sent.
     """
     dialect = by_name("openai-chat")
     tools = entry.get("tools", entry.get("functions"))

@@ -141,9 +141,9 @@ class Compaction:
         self.pending: dict[str, str] = {}
         """By item, the refs of what no request had carried yet when it happened."""
         self.before: ChainNode | None = None
-        """The last line before the boundary, which no later line follows any more."""
+        """The last line before the boundary; later lines that name it follow the boundary."""
         self.is_logged = False
-        """Whether a file of a sub-agent has the request that wrote the summary, and its bill."""
+        """Whether a sub-agent's file has the request that wrote the summary, with its bill."""
         self.preserved: list[ChainNode] = []
         """Lines from before the boundary that stay in the context."""
 
@@ -320,6 +320,12 @@ class ChainPath:
         self._size = at
         edits = [Splice(start, 0, new)] if new else []
         return RequestChange(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
+
+    def way(self, leaf: ChainNode | None, after: ChainNode | None) -> list[ChainNode]:
+        """The path to `leaf`, from the node `after` on where that is on it."""
+        fresh, keep = self._climb(leaf)
+        at = keep if after is None else self._position.get(after, keep)
+        return self._nodes[at if at < keep else 0 : keep] + fresh
 
     def _climb(self, leaf: ChainNode | None) -> tuple[list[ChainNode], int]:
         """The nodes to append (root first), and how many of the present path stay."""

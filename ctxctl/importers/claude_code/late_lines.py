@@ -1,8 +1,10 @@
-"""What the later lines of an answer say of it, known before its step is told at its first line.
+"""Read ahead the facts of an answer that only its later lines have.
 
-An answer is written as one line for each block, and only the last line has the whole usage and what the
-provider cleared from the request.  Where two requests run at the same time, lines of one stand among those of
-the other.  One pass over the bytes finds the lines that this concerns.
+An answer has one line for each block.  Its step is emitted at the first line, but only the last has the whole
+usage
+and what the provider cleared from the request.  The lines of two requests at the same time are mixed.  One
+pass
+over the bytes finds such lines.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _FACTS: Final = ("usage", "context_management")
 
 
 class LateLines:
-    """Reads a growing transcript once, from where it was read before."""
+    """Reads each line of a growing transcript once."""
 
     def __init__(self) -> None:
         self.facts: dict[str, Json] = {}
@@ -34,13 +36,13 @@ class LateLines:
         self.compacted_at: int | None = None
         """Tokens at which the client first compacts by itself."""
         self._seen: dict[str, int] = {}
-        """By message id, in which pass it was first met."""
+        """By message id, the pass that first met it."""
         self._pass = 0
         self._last: str | None = None
         self._offset = 0
 
     def read(self, source: Source) -> bool:
-        """Go on to the end; whether it says something new of an answer that an earlier pass met."""
+        """Read to the end; returns whether there is something new about an answer of an earlier pass."""
         self._pass += 1
         is_changed = False
         for block in line_blocks(source, self._offset):
@@ -55,7 +57,7 @@ class LateLines:
         return is_changed
 
     def _answer(self, message: str, line: bytes) -> bool:
-        """Whether the line says something new of an answer that an earlier pass met."""
+        """Whether the line has something new about an answer of an earlier pass."""
         is_mixed = message in self._seen and message != self._last
         is_known = self._seen.setdefault(message, self._pass) < self._pass
         self._last = message
@@ -76,6 +78,6 @@ class LateLines:
             return False
         body = value.get("message") if isinstance(value, dict) else None
         if not isinstance(body, dict) or body.get("id") != message:
-            return False  # a sub-agent's message that a line of progress holds
+            return False  # a sub-agent's message in a line of progress
         self.facts.setdefault(message, {}).update({name: body[name] for name in _FACTS if body.get(name)})
         return True

@@ -162,9 +162,10 @@ class ParentChain:
         self.tools: dict[str, ChainUnit] = {}
         """Units by tool use id, of any thread."""
         self.after: dict[ChainNode, ChainNode] = {}
-        """By a node that a compaction left behind, the node that its later followers really follow: of a
-        preserved message its place behind the compaction, of the anchor and of the last line before the
-        boundary the last of the preserved messages."""
+        """By a node before a compaction, the node that its later followers really follow: for a preserved
+        message its copy
+        after the compaction, for the anchor and the last line before the boundary the last preserved
+        message."""
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
@@ -211,7 +212,7 @@ class ParentChain:
         return thread.last
 
     def followed(self, node: ChainNode) -> ChainNode:
-        """The node that whatever names this one as its parent from now on really follows."""
+        """The node that later lines really follow if they name this one as their parent."""
         last, passed = node, []
         while (further := self.after.get(last)) is not None:
             passed.append(last)
@@ -454,8 +455,9 @@ class Compactions:
         return segment.get("anchorUuid"), [first, *reversed(found)]
 
     def _keep_preserved(self, compaction: Compaction, anchor: ChainNode) -> None:
-        """Put the preserved messages behind their anchor, and what follows it, or the end of what was
-        compacted, behind them."""
+        """Put the preserved messages after their anchor; later followers of the anchor, or of the last line
+        before the boundary,
+        come after them."""
         graph, last = self._graph, anchor
         for node in dict.fromkeys(compaction.preserved):
             clone = ChainNode(node.uuid, last, node.unit)
@@ -473,7 +475,7 @@ class Compactions:
 
 _AGENT_HEAD = 256 * 1024
 _SUMMARISER: Final = "acompact-"
-"""How the ids begin of sub-agents that write the summary of a compaction."""
+"""The beginning of the ids of sub-agents that write the summary of a compaction."""
 _TIME: Final = re.compile(rb'"timestamp":\s*+"([^"\\]{1,40})"')
 
 
@@ -488,8 +490,9 @@ class SubAgentFiles:
         """The files beside the transcript, which may be of other sessions."""
         self._root: Path | None = None
         self._summaries: list[str] | None = None
-        """When the requests ended that wrote a summary and have a file of their own; None where nobody has
-        looked.  Those of compactions that were read are taken out."""
+        """The times of the last lines of files whose request wrote a summary; None: not looked up yet.  Times
+        of compactions
+        that were read are removed."""
         self.wanted: list[tuple[str, Origin]] = []
         """The agents whose result was read and whose files are to be read next."""
 

@@ -57,7 +57,7 @@ class Session:
         self._progress = ProgressLines(self._graph, self._make)
         self.late = LateLines()
         self._late = [self.late]
-        """Of the file that is being read, and of those around it."""
+        """Those of the files around the one that is being read, and its own."""
         self._line = Line(0, 0, b"")
         self._route()
         self._client: str | None = None

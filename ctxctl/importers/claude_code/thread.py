@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from typing import Any, Final, NamedTuple
 
 from ctxctl.importers.claude_code import blocks
@@ -67,8 +67,9 @@ class Call:
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
         self.has_ended = False
-        """A line of it has a `stop_reason`.  Without one, the log (Claude Code 1.0 to 2.1) holds the usage of
-        the beginning of the answer's stream."""
+        """A line of it has a `stop_reason`.  Without one, the log (Claude Code 1.0 to 2.1) has the usage from
+        the start of the
+        answer's stream."""
         self.tier: str | None = None
         self.terms: Json = {}
         """How it was served and what is billed apart, as the last line that tells says."""
@@ -76,7 +77,8 @@ class Call:
         """Why the cache was not read, as the API told the client."""
 
     def merge(self, message: Json) -> None:
-        """Take over a line's usage: of the prompt side the last that says it, of the output the largest."""
+        """Take a line's usage: of the prompt's counts the last that are not all 0, of the output the
+        largest."""
         model = message.get("model")
         if isinstance(model, str):
             self.model = model
@@ -172,6 +174,8 @@ class Thread:
         """Tokens of the last input that was billed."""
         self.compacted_at: int | None = None
         """Tokens at which the client first compacts this thread by itself."""
+        self._cleared: dict[str, tuple[ChainNode | None, set[str]]] = {}
+        """By kind, the node up to which the oldest calls or answers are cleared, and their keys."""
         self.carried = False
         """Whether some of its API calls are billed in another transcript."""
         self._turn: str | None = None
@@ -230,37 +234,38 @@ class Thread:
         return added
 
     def clear(self, leaf: ChainNode | None, message: Json) -> None:
-        """Take out what the provider cleared from a request: the oldest tool results, or turns of
-        reasoning."""
+        """Remove what the provider cleared from a request: the oldest tool results, or turns of reasoning."""
         edits = mapping(message.get("context_management")).get("applied_edits")
         for edit in edits if isinstance(edits, list) else ():
             for name, kind in _CLEARED:
-                number = _count(mapping(edit).get(name))
-                for unit, entry in _oldest(leaf, kind, number) if number else ():
-                    if not entry.retracted:
-                        entry.retracted = True
-                        self.retracted.append(entry)
-                        self.path.touch(unit)
+                if number := _count(mapping(edit).get(name)):
+                    self._clear_oldest(leaf, kind, number)
+
+    def _clear_oldest(self, leaf: ChainNode | None, kind: str, number: int) -> None:
+        """Remove the items of a kind that belong to the first `number` calls or answers."""
+        last, found = self._cleared.get(kind, (None, set()))
+        nodes = self.path.way(leaf, last)
+        if nodes[:1] != [last]:
+            found = set()
+        for node in nodes:
+            if (unit := node.unit) is None:
+                continue
+            for entry in unit.head + unit.tail:
+                if kind not in (entry.kind, entry.tool and "tool_result"):
+                    continue
+                key = entry.tool or unit.key
+                if key not in found and len(found) >= number:
+                    self._cleared[kind] = node, found
+                    return
+                found.add(key)
+                if not entry.retracted:
+                    entry.retracted = True
+                    self.retracted.append(entry)
+                    self.path.touch(unit)
 
 
 _CLEARED: Final = (("cleared_tool_uses", "tool_result"), ("cleared_thinking_turns", "reasoning"))
 """The counts of the edits that a provider applied, and the kind of item that each took out."""
-
-
-def _oldest(leaf: ChainNode | None, kind: str, number: int) -> Iterator[tuple[ChainUnit, Entry]]:
-    """What a request up to `leaf` had of a kind, of its first calls or answers up to a number of them."""
-    seen: dict[ChainNode, None] = {}
-    while leaf is not None and leaf not in seen:
-        seen[leaf] = None
-        leaf = leaf.parent
-    found: set[str] = set()
-    for unit in dict.fromkeys(node.unit for node in reversed(seen) if node.unit is not None):
-        for entry in unit.head + unit.tail:
-            if kind in (entry.kind, entry.tool and "tool_result"):
-                found.add(entry.tool or unit.key)
-                if len(found) > number:
-                    return
-                yield unit, entry
 
 
 _NOTHING: Final = RequestChange([], [], [], [], None)

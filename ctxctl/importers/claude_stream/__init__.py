@@ -63,7 +63,7 @@ ABOUT: Final = About(
         "threads": native("sub-agents by the call that began them"),
         "model": native(),
         "times": native("of messages, in newer versions"),
-        "input_tokens": native("of each message; a run's totals stand beside them"),
+        "input_tokens": native("of each message; a run's totals are separate"),
         "cached_tokens": native(),
         "output_tokens": native(
             "where the answer's end is told: a line with a stop reason, partial messages, or the result"

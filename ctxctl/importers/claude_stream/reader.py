@@ -35,7 +35,7 @@ _MODEL_USAGE: Final = (
     ("input_tokens", "inputTokens"), ("cached", "cacheReadInputTokens"),
     ("cache_write", "cacheCreationInputTokens"), ("output_tokens", "outputTokens"),
 )  # fmt: skip
-"""What a total's counts are called in a result's `usage`, and in its `modelUsage`."""
+"""The names of a total's counts in a result's `usage`, and in its `modelUsage`."""
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
@@ -89,7 +89,7 @@ class Stream:
         self._error: str | None = None
         self._asked = False
         self._ended: set[str | None] = set()
-        """The sessions of which a run's end was told."""
+        """The sessions that had the end of a run."""
 
     def look_ahead(self, source: Source) -> None:
         """Take over the sizes of the models' windows, which the stream tells only when a run is over."""
@@ -238,8 +238,9 @@ class Stream:
         self._turn, self._turn_is_new = None, False
 
     def _totals(self, value: Json, usage: Json, models: Json) -> None:
-        """Tell what the run's end states: of its turn `usage`, of all that the process did the cost and
-        `modelUsage`; at the first end both are of the turn."""
+        """Report the totals of a run's end: `usage` is the turn's; the cost and `modelUsage` are the
+        process's, so at the
+        first end they are the turn's too."""
         session, usd = self._run.session, value.get("total_cost_usd")
         by_model = {
             name: _total("session", held, _MODEL_USAGE, usd=held.get("costUSD"), model=name)

@@ -177,7 +177,7 @@ class StreamThread:
         return self.answer
 
     def tell_window(self, model: str | None, line: int) -> None:
-        """Tell the size of a model's window with the next request, where the stream says it."""
+        """Report the size of a model's window with the next request, if the stream has it."""
         tokens = self._windows.get(model) if model is not None else None
         if tokens is not None:
             budget = {"budget_id": "context_window", "target": vocab.MODEL, "max_tokens": tokens}

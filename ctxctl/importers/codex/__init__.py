@@ -47,7 +47,7 @@ _ROLLOUT: Final = About(
         "reminders": native("AGENTS.md, environment, skills, notices"),
         "compaction": native(),
         "summary": native("where Codex made it itself; one made by the provider is encrypted"),
-        "order": derived("the history as Codex builds it from the response items"),
+        "order": derived("from the response items, as Codex builds its history"),
         "requests": derived("from the order of items, and bills"),
         "turns": native("derived before 0.9x"),
         "threads": native("a sub-agent is a rollout of its own and names its parent"),

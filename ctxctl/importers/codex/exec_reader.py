@@ -21,7 +21,7 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "codex-exec"
 _TOTALS: Final = "codex.turn.completed"
-"""The event type that keeps the running total of a turn's end as it was logged."""
+"""The type of the event that keeps the running total at a turn's end as it was logged."""
 _ACTIONS: Final = frozenset(
     {"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"}
 )
@@ -77,7 +77,7 @@ class ExecLog(Run):
     def _total(self, usage: Json) -> None:
         """Take the running total of all requests of the thread, as of the end of a turn."""
         self.emit(_TOTALS, {"usage": usage})
-        if not self._asked:  # nothing that was answered was logged
+        if not self._asked:  # no answer was logged
             self._thread.request(line=self.line.number, derived=True)
         total = stated_total(
             "session", input_tokens=usage.get("input_tokens"), cached=usage.get("cached_input_tokens"),

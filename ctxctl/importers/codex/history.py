@@ -31,7 +31,7 @@ class History:
         self.holds: frozenset[str] = frozenset()
         """Which of `tools` and `instructions` stand in the history itself, and not before it."""
         self._is_logged = False
-        """Whether the request that wrote the last summary was a request of the log."""
+        """Whether the log has the request that wrote the last summary."""
         self._filled: set[str] = set()
         """The outputs that stand for real ones that never came, or have not come yet."""
 
@@ -96,9 +96,9 @@ class History:
         Args:
             payload: The record.
             items: Reads its history.
-            line: Where it stands.
+            line: Its line.
             tell: False where the parent thread did it, before it was forked.
-            is_logged: Whether the request that wrote the summary was a request of the log.
+            is_logged: Whether the log has the request that wrote the summary.
         """
         self._is_logged = is_logged
         message = string(payload.get("message"))

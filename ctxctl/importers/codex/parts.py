@@ -422,7 +422,7 @@ def _text_of(block: Json) -> str | None:
     if isinstance(text, str):
         return text
     kind = block.get("type")
-    if kind in _TEXTS or kind is None or kind == "encrypted_content":
+    if kind is None or kind in (*_TEXTS, "encrypted_content"):
         return None
     return canonical(block)
 

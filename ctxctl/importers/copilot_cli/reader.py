@@ -28,7 +28,7 @@ from ctxctl.trace.source import Source
 NAME: Final = "copilot-cli"
 _MAX_ID: Final = 80
 _TOTALS: Final = "copilot.session.shutdown"
-"""The event type that keeps a session's own totals as they were logged."""
+"""The type of the event that keeps a session's own totals as they were logged."""
 _TOTAL_FIELDS: Final = (
     "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
     "toolDefinitionsTokens", "currentModel",
@@ -277,7 +277,8 @@ class Session(Run):
         request = conversation.unbilled(count(data.get("preCompactionTokens")))
         if isinstance(used, dict):
             native["compactionTokensUsed"] = shallow(used)
-            request = {ours: n for ours, *names in _USED for name in names if (n := count(used.get(name)))}
+            told = {ours: n for ours, *names in _USED for name in names if (n := count(used.get(name)))}
+            request = told or request
         conversation.compacted(
             gone, summary.block().ref, line=self.line.number,
             metadata={"native": native, "ctxctl": {"derived": True}}, request=request,
@@ -429,7 +430,7 @@ class Session(Run):
 
 
 def _total(data: Json) -> Json | None:
-    """What the end of a run says of the whole session, the runs before it included."""
+    """The total of the whole session, earlier runs included, by the end of a run."""
     metrics, details = data.get("modelMetrics"), data.get("tokenDetails")
     by_model = []
     for model, told in metrics.items() if isinstance(metrics, dict) else ():

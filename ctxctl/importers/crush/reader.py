@@ -127,9 +127,9 @@ class Session:
             self._run.problem("unknown-record", f"a message of the role {str(role)[:40]}; skipped")
 
     def totals(self, row: Json, *, whole: bool) -> None:
-        """Take what the table of sessions says: the cost of all, and the counts of the last request.
+        """Report what the table of sessions has: the session's cost, and the counts of its last request.
 
-        `whole`: whether it is no sub-agent's, whose cost stands in that of the session which called it.
+        `whole`: whether it is no sub-agent's session; a sub-agent's cost is in that of the calling session.
         """
         sent, wrote = row.get("prompt_tokens"), row.get("completion_tokens")
         self._window.stated(

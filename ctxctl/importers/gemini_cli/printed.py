@@ -50,14 +50,14 @@ class PrintedStream:
         self._settle()
 
     def _totals(self, record: Json) -> None:
-        """Take what the end of a run says of all of its requests."""
+        """Report the totals at the end of a run."""
         self._settle()
         stats = mapping(record.get("stats"))
         models = mapping(stats.get("models"))
         by_model = [_total(one, model=name) for name, one in models.items() if isinstance(one, dict)]
         total = _total(stats, by_model=by_model)
         window = self._run.thread()
-        if total is not None and not window.steps:  # what was answered is not printed
+        if total is not None and not window.steps:  # no answer was printed
             window.request(line=self._run.line.number, model=self._model, derived=True)
         window.stated(total, line=self._run.line.number)
 

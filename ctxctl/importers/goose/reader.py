@@ -53,7 +53,7 @@ class Session:
         self._window.append(*tools)
 
     def totals(self, head: Json) -> None:
-        """Take what the session's description counts: all requests, and the last one."""
+        """Report the session's own counts: of all requests, and of the last one."""
         sent, wrote = head.get("input_tokens"), head.get("output_tokens")
         self._window.stated(
             stated_total(

@@ -29,7 +29,7 @@ ABOUT: Final = About(
         "system_prompt": absent(),
         "tool_definitions": absent(),
         "cached_tokens": absent(),
-        "compaction": derived("of Codex: that there was one; the prompts are taken to have stayed"),
+        "compaction": derived("for Codex: that there was one; the prompts are assumed to stay"),
         "limit": absent(),
     },
     limits=("What an agent's own session held beside these events is not there.",),

@@ -129,7 +129,7 @@ class Hail:
         self._append(Part("tool_call", text, "assistant", key=native, title=title))
 
     def _compacted(self, native: str | None) -> None:
-        """Take a compaction of Codex, which leaves the prompts and puts a summary behind them."""
+        """Take a compaction of Codex, which keeps the prompts and appends a summary."""
         prompts = {row[0].item for row in self._window.rows if row[1] == "user_message"}
         self._answering, self._thought = False, None
         self._window.compact(

@@ -63,7 +63,7 @@ class Sample:
         self._totals()
 
     def _totals(self) -> None:
-        """Take what the sample says of all of its requests."""
+        """Report the sample's totals."""
         used = mapping(self._sample.get("model_usage"))
         by_model = [total_of("session", bill(usage, name), model=name) for name, usage in used.items()]
         self._run.thread().stated(stated_total("session", by_model=by_model))

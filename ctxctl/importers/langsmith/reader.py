@@ -28,7 +28,7 @@ _EXPORTED: Final = {
     "prompt_token_details": "input_token_details", "completion_token_details": "output_token_details",
     "total_tokens": "total_tokens",
 }  # fmt: skip
-"""What an exported run bills, with LangChain's names of it."""
+"""The counts of an exported run, with LangChain's names for them."""
 _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
 
 

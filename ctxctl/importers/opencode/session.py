@@ -99,7 +99,7 @@ class Session:
         self._version = _numbers(version)
         self._began = began
         self.unused = began is not None
-        """Whether all so far was copied when it branched off: nothing was asked in it."""
+        """Whether all of it so far was copied from another session, and nothing was asked in it."""
         self._runs_tool = False
         """Whether the user's last message runs a tool without a model."""
         self._asked: Json | None = None

@@ -56,7 +56,7 @@ class Stream:
         """The id of the open response."""
         self._counts: dict[str, int] = {}
         self._metrics: list[Json] = []
-        """What the runtime counted so far, for each use of a model."""
+        """The runtime's counts so far, one for each use of a model."""
         self._events: dict[str, str] = {}
         """By item, the event that it came with."""
         self._responses: set[str] = set()
@@ -171,7 +171,8 @@ class Stream:
                     self._bills[response] = usage
 
     def totals(self, metrics: Any = None) -> None:
-        """Take what the runtime counted over all of the session; `metrics`: its own, where a file ends so."""
+        """Report the runtime's counts of the whole session; `metrics`: the file's own, if it ends with
+        them."""
         by_model = []
         for one in [metrics] if isinstance(metrics, dict) else self._metrics:
             usage = mapping(one.get("accumulated_token_usage"))

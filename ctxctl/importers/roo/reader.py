@@ -29,7 +29,7 @@ HISTORY: Final = "api_conversation_history.json"
 CHAT: Final = "ui_messages.json"
 FILES: Final = "task_metadata.json"
 ITEM: Final = "history_item.json"
-"""What the list of tasks says of one."""
+"""A task as the list of tasks has it."""
 _TOLD: Final = ("prevContextTokens", "newContextTokens", "cost", "messagesRemoved")
 
 
@@ -109,7 +109,7 @@ def _files(run: Run, metadata: Json) -> None:
 
 
 def _totals(run: Run, item: Json, asks: Sequence[ChatRequest]) -> None:
-    """Take what the list of tasks says of all requests of one."""
+    """Report a task's totals in the list of tasks."""
     total = stated_total(
         "session", usd=item.get("totalCost"), input_tokens=item.get("tokensIn"),
         cached=item.get("cacheReads"), cache_write=item.get("cacheWrites"),

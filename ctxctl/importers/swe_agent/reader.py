@@ -169,7 +169,7 @@ def _history_of(steps: list[Json]) -> list[Json]:
 
 
 def _total(info: Any) -> Json | None:
-    """What a run says of all of its requests."""
+    """A run's totals."""
     stats = mapping(mapping(info).get("model_stats"))
     return stated_total(
         "session", usd=stats.get("instance_cost"), input_tokens=stats.get("tokens_sent"),

@@ -57,7 +57,7 @@ class _Task:
         self._messages = [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []
         self._policy = policy
         self._usd = task.get("agent_cost")
-        """What all of the agent's requests cost, as a run of tau2 says."""
+        """The cost of all of the agent's requests, as a run of tau2 states it."""
 
     def events(self) -> Iterator[Json]:
         if self._policy is not None and not any(m.get("role") == "system" for m in self._messages):

@@ -1,4 +1,4 @@
-"""What the provider billed, against what the trace holds."""
+"""Rules that compare the provider's bill with the trace."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class UnrecordedCut(Rule):
         billed = cut.billed or 0
         fell = 0 if cut.before is None else max(0, cut.before - billed)
         told = look.step.window.recorded >= _TOLD * billed and fell >= self.share * (cut.before or 0)
-        # Of a request that is hardly recorded, the fall of its bill says little.
+        # Where hardly anything of a request is recorded, a fall of its bill says little.
         left = max(cut.unsent, fell if told or cut.is_unread_compaction else 0)
         if left >= self.tokens:
             if look.key not in self._message:

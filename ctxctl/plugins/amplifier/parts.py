@@ -204,9 +204,9 @@ def _spread(part: Part, text: str, origin: Origin) -> Iterator[Part]:
 
 def _behind(wire: str) -> str:
     """The place of what continues the text of a part that stands at `wire`."""
-    if not wire:
+    place = orjson.loads(wire) if wire else None
+    if not isinstance(place, dict):
         return ""
-    place = orjson.loads(wire)
     depth = place.get("at", 0) + len(place.get("open", ()))
     joins: Json = {"in": place.get("in"), "joins": True}
     if depth:

@@ -107,15 +107,15 @@ class Anthropic(Dialect):
     def reached(
         self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
     ) -> list[Piece] | None:
-        """Not what stands before a compaction, nor what was cleared, nor tools before they are found."""
+        """Leave out what precedes a compaction, what was cleared, and tools before they are found."""
         return left_out.of_messages(units, body, response, known)
 
     def may_edit(self, body: Json) -> bool:
-        """Where it asks for edits."""
+        """Whether it asks for edits."""
         return left_out.may_edit(body)
 
     def summed_up(self, response: Json, parts: list[Part]) -> int:
-        """Up to the last compaction; none where the answer ends with it."""
+        """Count up to the last compaction; 0 where the answer ends with it."""
         ends = [at for at, part in enumerate(parts, 1) if part.kind == "thread_summary" and part.text]
         return ends[-1] if ends and ends[-1] < len(parts) else 0
 

@@ -69,7 +69,7 @@ class Dialect(ABC):
         """The items of one piece."""
 
     def piece(self, piece: Piece, section: str, names: CallTitles, line: int = 0) -> Slots:
-        """The items of what a model read in the place of one unit of a section."""
+        """The items that a model read in the place of one unit of a section."""
         slots = self.parts(piece[0], names, line) if piece else Slots(section, line)
         for unit in piece[1:]:
             slots.parts += in_place(self.parts(unit, names, line).parts)
@@ -89,22 +89,22 @@ class Dialect(ABC):
     def reached(
         self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
     ) -> list[Piece] | None:
-        """What of a request's units the model read, by unit; None: all of them as they were sent.
+        """By unit of a request, what the model read in its place; None: all units as they were sent.
 
         Args:
             units: The body's.
             body: The request.
             response: Its answer, where it has come.
-            known: What the conversation's answers said; brought up to this one.
+            known: What the conversation's answers said; updated with this one.
         """
         return None
 
     def may_edit(self, body: Json) -> bool:
-        """Whether only the answer to a request will say what of it was read."""
+        """Whether only the answer to a request says what the model read of it."""
         return False
 
     def summed_up(self, response: Json, parts: list[Part]) -> int:
-        """How many of an answer's items stand up to the last summary that the rest of it was made from."""
+        """The number of an answer's items up to the last summary from which the rest was made."""
         return 0
 
     def settings(self, body: Json) -> Json | None:
@@ -167,7 +167,7 @@ def tool_part(slots: Slots, definition: Any, name: Any, role: str = "system") ->
 
 
 def in_place(tools: list[Part]) -> list[Part]:
-    """Tools that were found: they stand in the conversation, so that what is before them stays cached."""
+    """Place tools that were found in the conversation, so that what precedes them stays cached."""
     for part in tools:
         part.segment = "history"
     return tools

@@ -35,7 +35,7 @@ _PROMPTS: Final = frozenset(("user_message", "image", "custom", "thread_summary"
 _MODEL: Final = re.compile(r"/models/([^/:?]+):|/model/([^/?]+)/invoke")
 """A model in an address: of Google's API, of Bedrock's."""
 _CREATED: Final = ("created", "created_at", "createTime")
-"""When an answer was begun, by its own word: OpenAI's two APIs, Vertex AI."""
+"""Fields with the time at which an answer began: OpenAI's two APIs, Vertex AI."""
 _AHEAD: Final = 16
 """Requests looked at before it is said which conversation is the main one."""
 
@@ -121,7 +121,7 @@ class Exchanges:
             run.session = before
 
     def _forget_some(self, kept: Mapping[int, int]) -> list[Thread]:
-        """Keep memory bounded: forget the conversations that went on least recently, and return them.
+        """Keep memory bounded: forget the conversations that were used least recently, and return them.
 
         `kept`: the ids of threads that are not forgotten.
         """
@@ -164,7 +164,7 @@ class Exchanges:
     ) -> tuple[Thread, Place, bool]:
         """The part of a step that is known before its answer: its thread, its place, and as `_thread_of`.
 
-        `summed`: of its answer, where that has come, what the rest of it was made from.
+        `summed`: the items of its answer, if that has come, from which the rest was made.
         """
         chained = self._chain(request)
         lent = False
@@ -358,7 +358,7 @@ class Exchanges:
         return tail
 
     def _sum_up(self, exchange: Exchange, thread: Thread, parts: Sequence[Part]) -> None:
-        """Leave of the conversation the last of an answer's summaries, which the rest of it was made from."""
+        """Replace the conversation by the last of an answer's summaries, from which the rest was made."""
         if not parts:
             return
         if not exchange.apart:
@@ -397,7 +397,7 @@ class Exchanges:
         since: int,
         until: int | None = None,
     ) -> list[Slots]:
-        """The items of what the model read of a request's pieces."""
+        """The items that the model read of a request."""
         made = []
         for unit, piece in zip(request.units[since:until], request.pieces[since:until], strict=True):
             slots = request.dialect.piece(piece, unit.section, thread.names, exchange.line)

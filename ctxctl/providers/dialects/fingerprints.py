@@ -88,7 +88,7 @@ class Request(NamedTuple):
     """Index of the first piece of the conversation."""
     head: Head
     pieces: list[Piece]
-    """What of each unit was read (`reached`)."""
+    """The part of each unit that the model read (`reached`)."""
     read: list[bytes]
     """Digests of the pieces that were read."""
 
@@ -102,7 +102,7 @@ class Request(NamedTuple):
         return next(found, len(self.units))
 
     def reached(self, response: Json | None, known: LeftOut) -> Request:
-        """The request with what of it the model read; as `Dialect.reached`."""
+        """The request with the parts that the model read; as `Dialect.reached`."""
         pieces = self.dialect.reached(self.units, self.body, response, known)
         if pieces is None:
             return self._replace(pieces=_whole(self.units), read=self.prints)
@@ -121,8 +121,9 @@ class Request(NamedTuple):
         first: bool,
         line: int = 0,
     ) -> list[str]:
-        """Tell with the next request of the tools that it defers, where they are others than before; of a
-        conversation's `first` request also of messages that stand before a compaction, which are returned."""
+        """Record with the next request which tools it defers, if these changed; with a conversation's `first`
+        request also
+        the messages before a compaction.  Returns the refs of these messages."""
         loaded = {id(unit.value) for piece in self.pieces for unit in piece[1:]}
         unread = [
             (unit, made) for unit, made, piece in zip(self.units, self.prints, self.pieces, strict=True)
@@ -175,7 +176,7 @@ def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:
 
 
 def request_of(body: Json, dialect: Dialect) -> Request:
-    """A body in pieces; of its head nothing is known yet."""
+    """A body in pieces, with an empty head."""
     units = dialect.units(body)
     start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
     prints: list[bytes] = []

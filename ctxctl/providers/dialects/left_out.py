@@ -1,7 +1,8 @@
-"""What a provider leaves out of the window of a request that it was sent whole, by its own word.
+"""Find what a provider leaves out of a request, as the request or its answer says.
 
-The client goes on sending its whole history.  What of it no model reads is told by the request's body (what
-stands before a compaction, tools that load when they are found) and by the answer (what was cleared).
+The client still sends its whole history.  The request's body says what of it the model does not read (what
+precedes
+a compaction, tools that load when they are found), and so does the answer (what was cleared).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def of_messages(units: list[Unit], body: Json, response: Json | None, known: Lef
     *Tool search tool*)."""
     said = mapping(mapping(response).get("context_management")).get("applied_edits")
     applied = [mapping(one) for one in listed(said)]
-    # An answer may tell of edits that a log's account of the request leaves out.
+    # An answer may name edits that the log of its request lacks.
     edits: dict[str, Json] = {_kind(edit): {} for edit in applied} | {
         _kind(edit): edit for edit in _edits(body)
     }
@@ -75,7 +76,7 @@ def _with_blocks(unit: Unit, blocks: list[Any]) -> Piece:
 
 
 def _compaction(unit: Unit) -> int:
-    """Where the last compaction among a message's blocks is; -1: it has none, or one that failed."""
+    """The index of the last compaction among a message's blocks; -1: there is none, or it failed."""
     found = (
         at for at, block in enumerate(_blocks(unit))
         if isinstance(block, dict) and block.get("type") == "compaction"
@@ -85,7 +86,7 @@ def _compaction(unit: Unit) -> int:
 
 
 def _clear(pieces: list[Piece], edits: dict[str, Json], applied: list[Json], known: LeftOut) -> None:
-    """Take out what the answer says was cleared: the oldest tool results and thinking, so many of them."""
+    """Take out as many of the oldest tool results and thinking as the answer says were cleared."""
     tools, thinking = edits.get("clear_tool_uses"), edits.get("clear_thinking")
     spared = listed(tools.get("exclude_tools")) if tools is not None else []
     uses = [
@@ -124,10 +125,10 @@ def _is_thinking(block: Any) -> bool:
 
 def _is_cleared(block: Json, cleared: set[str], inputs: Any) -> bool:
     """Whether a block is the result of a cleared tool use, or its call where the inputs go as well."""
-    if block.get("tool_use_id") in cleared:
+    if string(block.get("tool_use_id")) in cleared:
         return True
     named = inputs is True or (isinstance(inputs, list) and block.get("name") in inputs)
-    return named and block.get("id") in cleared
+    return named and string(block.get("id")) in cleared
 
 
 def _found_tools(unit: Unit) -> list[str]:
@@ -150,9 +151,10 @@ def of_input(units: list[Unit], known: LeftOut) -> list[Piece] | None:
     given = [at for at, unit in enumerate(units) if unit.section == "input"]
     last = max((at for at in given if mapping(units[at].value).get("type") in COMPACTIONS), default=-1)
     before = [at for at in given if at < last and not units[at].head]
-    # What a compaction that was asked for gives out beside its summary is what users said; the rest of a
-    # history stands before one that the provider made.
-    made = last >= 0 and mapping(units[last].value).get("id") in known.summaries
+    # A compaction that was asked for returns the users' messages beside its summary.  The provider's own
+    # comes after
+    # the rest of the history too.
+    made = last >= 0 and string(mapping(units[last].value).get("id")) in known.summaries
     gone = {*before} if made or any(_is_answer(units[at]) for at in before) else set()
     pieces: list[Piece] = [() if at in gone else _loaded(unit) for at, unit in enumerate(units)]
     whole = all(len(piece) == 1 and piece[0] is unit for piece, unit in zip(pieces, units, strict=True))
@@ -165,7 +167,7 @@ def _is_answer(unit: Unit) -> bool:
 
 
 def _loaded(unit: Unit) -> Piece:
-    """A tool as it is read before it is found: its name and what it is for."""
+    """A tool as the model reads it before a search finds it: its name and its description."""
     tool = unit.value
     if unit.section != "tools" or not isinstance(tool, dict):
         return (unit,)

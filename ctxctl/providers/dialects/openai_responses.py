@@ -130,7 +130,7 @@ class OpenAIResponses(Dialect):
     def reached(
         self, units: list[Unit], body: Json, response: Json | None, known: LeftOut
     ) -> list[Piece] | None:
-        """Not what stands before a compaction that was made on the way, nor parameters of deferred tools."""
+        """Leave out what precedes a compaction that the provider made, and parameters of deferred tools."""
         return left_out.of_input(units, known)
 
     def settings(self, body: Json) -> Json | None:

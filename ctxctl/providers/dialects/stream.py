@@ -208,9 +208,9 @@ class _Message:
                 self.other[name] = list(value) if isinstance(value, list) else value
 
     def repeat(self, message: Json, delta: Json) -> None:
-        """Take a message that holds all that came before it, as Perplexity's chunks have it beside the delta.
+        """Take a message that repeats all that came before it, as Perplexity's chunks have beside the delta.
 
-        One that does not is a further piece.
+        A message that does not repeat it is a further piece.
         """
         further = {name: value for name, value in message.items() if name not in delta}
         for name, value in message.items():

@@ -20,7 +20,7 @@ from ctxctl.providers.dialects.fingerprints import Request
 from ctxctl.providers.dialects.units import LeftOut
 
 _RECENT: Final = 64
-"""Threads that may go on soon; of others, the last answer is announced without waiting for a request."""
+"""Threads that may continue soon; the last answer of any other is emitted without waiting for a request."""
 _MESSAGES: Final = 100_000
 """Fingerprints of messages of all conversations that are remembered."""
 _THREADS: Final = 1_000
@@ -59,7 +59,7 @@ class Thread:
         self.prints: list[bytes] = []
         """Of the last request's pieces, in order."""
         self.read: list[bytes] = []
-        """The same of what was read of them (`Request.read`)."""
+        """Digests of what the model read of them (`Request.read`)."""
         self.left = LeftOut()
         self.rows: list[int] = []
         """Rows that each piece has in the window."""

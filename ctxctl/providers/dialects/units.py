@@ -1,4 +1,4 @@
-"""The pieces that a request's body is cut by, and what is known of those that no model read."""
+"""The pieces into which a request's body is cut, and what is known of those that no model read."""
 
 from __future__ import annotations
 
@@ -8,38 +8,40 @@ from ctxctl.ingest.build import Json
 from ctxctl.ingest.parts import listed, mapping
 
 COMPACTIONS: Final = ("compaction", "compaction_summary", "context_compaction")
-"""Types of OpenAI's items that stand for a history."""
+"""Types of OpenAI's items that replace a history."""
 
 
 class Unit(NamedTuple):
-    """A piece of a request body that is cut by itself: a tool, a system block, a message."""
+    """A piece of a request body: a tool, a system block, a message."""
 
     section: str
-    """The field of the body it stands in."""
+    """The field of the body that has it."""
     value: Any
     at: int
     """Among the units of its section."""
     head: bool
-    """Whether it stands before the conversation: tools, system prompt."""
+    """Whether it precedes the conversation: tools, system prompt."""
 
 
 Piece = tuple[Unit, ...]
-"""What a model reads in the place of one unit: nothing, the unit or what is left of it, and what it loads."""
+"""What a model reads in the place of one unit: nothing, or the unit or a part of it, then the tools that it
+loads."""
 
 
 class LeftOut:
-    """What the answers of one conversation said so far."""
+    """Facts from the answers of one conversation so far."""
 
     def __init__(self) -> None:
         self.cleared: set[str] = set()
-        """Tool uses whose results are cleared, by id: they stay so while later requests repeat them."""
+        """Ids of tool uses whose results are cleared; they stay so while later requests repeat them."""
         self.thinking = 0
         """Turns, from the first on, whose thinking is cleared."""
         self.summaries: set[str] = set()
-        """Ids of compactions that a provider made on its way to an answer: what stands before them is not
-        read.  A compaction that was asked for gives out what stays before it."""
+        """Ids of compactions that a provider made on its way to an answer: the model does not read what
+        precedes them.
+        A compaction that was asked for returns what stays."""
         self.deferred: frozenset[bytes] = frozenset()
-        """Digests of the tools that were sent and not read, as they were told last."""
+        """Digests of the tools that were last recorded as sent and not read."""
 
     def answered(self, response: Json) -> None:
         """Take in what an answer brought."""

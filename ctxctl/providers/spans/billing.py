@@ -104,7 +104,7 @@ def of_details(details: Any, model: str | None, stated: Any = None) -> Json | No
     more = sum(n for name, n in told.items() if name.startswith("input_") and name not in known) + (read or 0)
     rest = sum(n for name, n in told.items() if name.startswith("output_") and name != "output_tokens")
     beside = total - billed - (made or 0)
-    """What the total has beside input and output."""
+    """Tokens of the total that are neither input nor output."""
     wrote, hour = writes_of(told, written)
     both = writes_of(told, written, apart=True)[0] or 0
     if written and both != 2 * written and both + more in (beside, beside - rest):
@@ -112,7 +112,7 @@ def of_details(details: Any, model: str | None, stated: Any = None) -> Json | No
     held = more + (wrote or 0)
     if (held or rest) and (beside in (held, held + rest) or billed < (read or 0) + (wrote or 0)):
         rest = 0 if beside == held else rest
-        # LangChain's callback subtracts what stands there twice, down to 0.
+        # LangChain's callback subtracts counts that are there twice, down to 0.
         cut = billed == 0 and held < beside - rest and 2 * total != sum(told.values())
         billed = beside - rest if cut else billed + held
         made = None if made is None else made + rest

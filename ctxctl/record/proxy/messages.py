@@ -256,7 +256,7 @@ def check_request(request: Request, hosts: frozenset[str]) -> None:
     """Raise MisdirectedError for a request that no program sends to its API.
 
     A web page sends such, or a program that takes this for a proxy of the network.  Some libraries name the
-    address that they connect to as the origin of a WebSocket; no page has this relay's own.
+    address that they connect to as the origin of a WebSocket; no page's origin is this relay.
     """
     if request.method.upper() == b"CONNECT":
         raise MisdirectedError(405, "this is no proxy for other servers (CONNECT)")

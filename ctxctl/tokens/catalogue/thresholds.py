@@ -118,7 +118,7 @@ _WINDOWS: Final = (200_000, 256_000, 500_000, 1_000_000)
 def compacted_window(
     runtime: str, tokens: int, version: str | None, model: str | None
 ) -> tuple[int, Threshold] | None:
-    """The window for which a size at which Claude Code compacted by itself is at its line, and that line."""
+    """The window whose line fits a size at which Claude Code compacted by itself, and that line."""
     if runtime in CLAUDE_CODE:
         for window in _WINDOWS:
             line = _claude_line(Asked(window, None, None, version, model))

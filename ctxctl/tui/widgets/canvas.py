@@ -128,7 +128,7 @@ class Board(Screen[Result]):
         return super().call_after_refresh(call)
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close the screen, once and only while it is in front: Textual would close whichever is."""
+        """Close the screen if it is in front: Textual would close whichever is."""
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
 
     def _look(self) -> object:

@@ -99,7 +99,7 @@ class Prompt(Painted, can_focus=True):
             self.refresh()
 
     def open_over(self, screen: Screen[object]) -> None:
-        """Lie over the last line of a screen, in place of another one that does, and take the keys."""
+        """Cover the last line of a screen, in place of another prompt there, and take the keys."""
         for other in screen.query(Prompt).filter(".-over"):
             other.close()
         before = screen.focused

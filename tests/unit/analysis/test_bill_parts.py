@@ -21,6 +21,7 @@ from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import assembly, at, event, inject, item, lines
 
 D = Decimal
+UNNAMED = Terms(passes=(Pass("unnamed"),))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,7 @@ D = Decimal
             Terms(units={"web_search": 1, "file_search": 1}),
         ),
         ({"server_tool_use": [1], "iterations": "x", "service_tier": 7}, [], PLAIN),
+        ({"iterations": [{"type": [1]}]}, {"context_management": {"applied_edits": [[], {}]}}, UNNAMED),
     ],
 )  # fmt: skip
 def test_what_providers_write_is_read(usage: Any, response: Any, terms: Terms) -> None:
@@ -260,3 +262,19 @@ def test_the_first_pass_meets_the_cache_and_the_last_leaves_it_to_the_next(
     with Inspector.open(path) as inspector:
         misses = [found.cache.miss for found in inspector.replay() if isinstance(found, Step)]
     assert [miss.tokens for miss in misses if miss is not None] == missed
+
+
+@pytest.mark.parametrize("output", [100, None])
+def test_a_pass_without_a_known_price_leaves_the_cost_by_kind_without_it(
+    tmp_path: Path, output: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passes = [
+        {"type": "compaction", "model": "nobody", "input_tokens": 100},
+        {"type": "message", "input_tokens": 7},
+    ]
+    spend(tmp_path, {"passes": passes, "output_tokens": output, "output_is_partial": True})
+    assert run(["cost", str(tmp_path / "t.jsonl"), "--json"]) == 0
+    kinds = [
+        line for line in map(json.loads, capsys.readouterr().out.splitlines()) if line["type"] == "spent"
+    ]
+    assert {kind["name"]: kind["unpriced_tokens"] for kind in kinds}["(earlier passes)"] == 100

@@ -121,6 +121,7 @@ def test_commands_figures_and_messages(tmp_path: Path) -> None:
         ("uv run pytest -k name tests/test_a.py", "pytest is run on tests/test_a.py"),
         (".venv/bin/python -m ruff check .", "ruff check is clean"),
         ("FOO=1 git -C /p commit -m 'fix it'", "a git commit was made"),
+        ("git commit --allow-empty-message -m ''", "a git commit was made"),
         ('bash -lc "cargo build --release"', "cargo build passes"),
         ("npm run build && npm test", "npm test passes, and so does npm run build"),
         ("make", "`make` is enough"),

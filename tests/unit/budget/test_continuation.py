@@ -166,7 +166,7 @@ def test_what_was_billed_beside_the_record_is_a_part(capsys: pytest.CaptureFixtu
     code, text, _ = said(capsys, "--from", f"{path}@12")
     assert code == 0
     assert "# Billed in addition to what is recorded, at turn 12.\n" in text
-    assert "# Limits: recorded in the trace\n" in text
+    assert "# Limits: recorded\n" in text
     found = worked_out(text.replace("runs = 200", "runs = 2"))
     assert window.unrecorded is not None
     assert window.unrecorded > 0

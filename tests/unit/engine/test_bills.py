@@ -20,6 +20,7 @@ from ctxctl.model.records import Usage
 from ctxctl.model.results import Cut, Placement, Step
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
+from tests.oracle.build import assembly, at, inject, item, lines
 
 EACH = Path("fixtures/bills_and_content/each-kind.jsonl")
 
@@ -268,3 +269,16 @@ def test_a_content_larger_than_the_models_window_was_not_sent_though_nobody_bill
     assert steps[1].window.limit == 200_000
     assert steps[1].window.used < 10_000
     assert steps[1].window.used == steps[1].window.recorded + (steps[1].window.unrecorded or 0)
+
+
+def test_a_line_of_the_capture_that_is_no_number_is_the_line_of_the_trace(tmp_path: Path) -> None:
+    marks: list[Any] = ["x", {"ctxctl": "x"}, {"ctxctl": {"source_line": "\x1b[2J"}}]
+    path = tmp_path / "t.jsonl"
+    steps = [item(f"i{n}", "one two three", metadata=told) for n, told in enumerate(marks)]
+    path.write_bytes(lines(at("1", "1", *steps, assembly("w", ["i0"]), inject("w"))))
+    with Inspector.open(str(path)) as inspector:
+        starts = [0]
+        for line in path.read_bytes().splitlines(keepends=True)[:2]:
+            starts.append(starts[-1] + len(line))
+        cuts = [Cut(1, 1, None, False, (n, n), (at, at)) for n, at in enumerate(starts, 1)]
+        assert [inspector.capture_lines(cut) for cut in cuts] == [(1, 1), (2, 2), (3, 3)]

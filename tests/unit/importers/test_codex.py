@@ -421,6 +421,19 @@ def test_outputs_over_the_limit_are_cut_in_the_middle(tmp_path: Path) -> None:
         assert cut_output("é" * 20, policy) is None
 
 
+def test_a_block_whose_type_is_no_word_is_kept_as_json(tmp_path: Path) -> None:
+    blocks: list[Json] = [{"type": "input_text", "text": "a"}, {"type": {"b": [1]}}]
+    result = envelope("response_item", type="function_call_output", call_id="c1", output=blocks)
+    lines = [
+        envelope("session_meta", id="s"),
+        said("user", "Go."),
+        called("c1"),
+        result,
+        said("assistant", "1"),
+    ]
+    assert ("tool_result", '{"type":{"b":[1]}}') in windows(written(tmp_path, *lines), "codex")[-1].items
+
+
 def test_the_time_of_an_id() -> None:
     assert uuid_time("019ed836-b1da-78f1-8a0c-e598363d10f4") == 0x019ED836B1DA
     assert uuid_time("2426852d-6cf5-4e90-be9f-e45fc6c7d5e4") is None

@@ -11,7 +11,9 @@ import pytest
 
 from ctxctl import Recorder
 from ctxctl.model.results import Step
+from ctxctl.providers.dialects import by_name
 from ctxctl.providers.dialects.stream import streamed_response
+from ctxctl.providers.dialects.units import LeftOut
 from ctxctl.session import Inspector
 from tests.unit.record.exchange_help import MESSAGES, RESPONSES, Wire
 
@@ -513,6 +515,18 @@ def test_deferred_tools_are_omitted_with_the_reason_and_clearing_with_its_tokens
         step = next(found for found in inspector.replay() if isinstance(found, Step))
     assert step.usage is not None
     assert step.usage.terms.cleared_tokens == 40
+
+
+@pytest.mark.parametrize("odd", [None, 7, [1], {"a": 1}])
+def test_ids_and_names_of_other_types_are_passed_over(odd: Any) -> None:
+    edited = [user("a"), back({"type": "tool_use", "id": odd, "name": odd}), back(*call(0)), result(0)]
+    edited.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": odd, "content": odd}]})
+    body = asks(edited, [tool("read"), tool(odd, defer_loading=True)], {**TOOLS, "exclude_tools": [odd]})
+    claude, openai, known = by_name("anthropic"), by_name("openai-responses"), LeftOut()
+    read = claude.reached(claude.units(body), body, says([], 1, applied=[cleared(1, 9)]), known)
+    assert (known.cleared, read is not None and sum(map(len, read))) == ({"tu0"}, 6)
+    units = openai.units({"input": [item("assistant", "a"), {"type": "compaction", "id": odd}]})
+    assert openai.reached(units, {}, None, known) == [(), (units[1],)]
 
 
 def test_a_stream_ends_with_its_passes_and_edits() -> None:

@@ -116,7 +116,8 @@ def page_words(asked: list[tuple[str, list[Any]]]) -> list[str]:
     script = (
         f"const LABELS = {json.dumps(dict(wording.tables()), default=dict)};\nconst document = {{}};\n"
         f"{_BASE.read_text('utf-8')}\n"
-        "const how = { number, shareOf, signed, SIGNS: (name) => SIGNS[name] };\n"
+        "const how = { number, shareOf, signed, SIGNS: (name) => SIGNS[name],"
+        " atLeast: (n) => atLeast(dollars(n), n) };\n"
         "const asked = JSON.parse(require('fs').readFileSync(0, 'utf8'));\n"
         "console.log(JSON.stringify(asked.map(([name, values]) => how[name](...values))));"
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from ctxctl.wording import cost_text
 from tests.oracle.build import assembly, at, budget, item, lines, usage
-from tests.unit.report.one_word import VIEWS, disagreements, faults, output, printed
+from tests.unit.report.one_word import VIEWS, disagreements, faults, output, page_words, printed
 
 TRACES = sorted((Path(__file__).parents[3] / "traces").glob("*.jsonl"))
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs a JavaScript engine")
@@ -45,6 +47,13 @@ def test_so_have_odd_ones(odd: Path) -> None:
     found, asked = disagreements(odd)
     assert found == []
     assert asked >= 100
+
+
+@needs_node
+def test_a_lower_bound_however_small_is_worded_alike() -> None:
+    amounts = ["0.00003", "0.0000678", "0.0000009", "0.0001", "0.12344", "12"]
+    said = page_words([("atLeast", [amount]) for amount in amounts])
+    assert said == [cost_text(Decimal(amount), counted=False, least=True) for amount in amounts]
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -292,7 +292,7 @@ def test_usage_and_cache_in_words() -> None:
     )
     view = UsageView(100, 40, 7, 90, -10, terms=Terms(passes=passes, further=(advisor,)))
     assert usage_text(step(usage=view)) == (
-        "billed 100 in (40 cached; passes of 80 and 20), 7 out, beside it m 5 in, 0 out"
+        "billed 100 in (40 cached; passes of 80 and 20), 7 out, other model m: 5 in, 0 out"
     )
     assert billed(None, None, 7, 90, None) == "7 out"
     assert billed(None, None, None, 90, None) == "no input billed"

@@ -46,9 +46,11 @@ function dollars(amount) {
   return sign + '$' + cents.format(size);
 }
 
-// A lower bound; at least next to nothing says nothing.
-function atLeast(text) {
-  return text.startsWith('under') ? '-' : `≥${text}`;
+// A lower bound; of a tiny amount its first digit, because "at least under" says nothing.
+function atLeast(text, amount) {
+  if (!text.startsWith('under')) return `≥${text}`;
+  const [digits, power] = Number(amount).toExponential().split('e');
+  return `≥$0.${'0'.repeat(-power - 1)}${digits[0]}${text.slice('under $0.0001'.length)}`;
 }
 
 function short(n) {

@@ -71,7 +71,7 @@ function headLine() {
   if (threads.length > 1) facts_.push(plural(threads.length, 'thread'));
   const cost = index.cost;
   if (priced(cost)) {
-    const all = (money, sign) => cost.lower_bound ? atLeast(dollars(money.total)) : sign + dollars(money.total);
+    const all = (money, sign) => cost.lower_bound ? atLeast(dollars(money.total), money.total) : sign + dollars(money.total);
     const money = cost.partial_outputs?.requests ? cost.partial_outputs.believed : cost.billed;
     const billed = cost.steps > cost.unreported_steps && money ? `${all(money, money === cost.billed ? '' : '≈')} billed` : null;
     facts_.push(billed ?? (cost.sent ? `${all(cost.sent, '')} in all` : 'cost not known'));

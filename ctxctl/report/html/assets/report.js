@@ -41,10 +41,11 @@ function costsPage() {
   const known = priced(cost);
   const reported = cost.steps - cost.unreported_steps;
   const counted = cost.partial_outputs?.requests || cost.unreported_steps > cost.unsized_steps;
+  const bound = (money) => least(cost, summed(money), money?.total);
   const made = [el('h2', {}, 'Costs'), facts([
-    ['billed', reported ? `${known ? least(cost, summed(cost.billed)) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
+    ['billed', reported ? `${known ? bound(cost.billed) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
       : 'no usage was read'],
-    ['estimated', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${least(cost, summed(cost.sent))}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
+    ['estimated', counted ? `${cost.sent ? `${cost.lower_bound ? '' : '≈'}${bound(cost.sent)}` : 'not priced'}; ${tokensOf(cost.sent_tokens)}` : null],
     ['outputs', cost.partial_outputs ? partialOutputs(cost.partial_outputs) : null],
     ['not known', cost.unsized_steps ? `what ${plural(cost.unsized_steps, 'request')} cost: no bill tells how much was sent besides what is recorded` : null],
     ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
@@ -59,14 +60,14 @@ function costsPage() {
   if (index.spent.length) {
     made.push(table('What the context was spent on, by kind', [{ name: 'kind' }, { name: 'steps', right: true }, { name: 'tokens', right: true },
       { name: 'cost', right: true }], index.spent.map((one) => [say(one.name, 60), number(one.steps), one.tokens === null ? '-' : least(one, number(one.tokens)),
-      known && one.cost !== null ? least(one, dollars(one.cost)) : '-'])));
+      known && one.cost !== null ? least(one, dollars(one.cost), one.cost) : '-'])));
   }
   return made;
 }
 
 // A sum without the items of unknown size.
-function least(one, text) {
-  return one.lower_bound ? atLeast(text) : text;
+function least(one, text, amount) {
+  return one.lower_bound ? atLeast(text, amount) : text;
 }
 
 function problemsPage() {
