@@ -125,7 +125,7 @@ def test_an_import_during_which_its_log_grew_is_gone_on_with(
 def test_the_step_index_of_a_log_that_grew_is_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, log = COMPACTION.read_bytes(), tmp_path / "log.jsonl"
+    data, log = (CLAUDE / "session.jsonl").read_bytes(), tmp_path / "log.jsonl"
     log.write_bytes(data[: ends_of_lines(data)[-2]])
     answers(log)
     began: list[int] = []
