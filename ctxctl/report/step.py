@@ -13,6 +13,7 @@ from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.annotations import Bound, Compacted, Ids, MissingContext, Redacted
 from ctxctl.model.missed import unrecorded_cut
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
+from ctxctl.model.terms import Pass
 from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.bill_notes import miss_text, partial_text
 from ctxctl.report.changes import changes_table, counts_line, rows, titles_of
@@ -40,6 +41,8 @@ DERIVED = {
 """What is said in place of "from the recorded assembly" where the capture holds none."""
 LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}
 _BAR_LIMIT = 100
+_SHOWN_PASSES = 3
+"""Passes of a request that are listed; the others are counted."""
 _LEVELS = {"tools": "all", "system": "system and messages", "messages": "messages"}
 """What of a prompt cache is broken from a level on."""
 
@@ -210,6 +213,13 @@ def sent_text(window: Window, *, billed: bool = False) -> str:
     return "; ".join(parts)
 
 
+def _passes(passes: Sequence[Pass]) -> str:
+    sizes = [f"{one.input_tokens:,}" for one in passes[:_SHOWN_PASSES]]
+    if len(passes) > len(sizes):
+        sizes = [", ".join(sizes), f"{len(passes) - len(sizes):,} others"]
+    return f"passes of {' and '.join(sizes)}"
+
+
 def usage_text(step: Step) -> str:
     """What the provider billed, beside what was to be expected."""
     usage, parts = step.usage, []
@@ -217,7 +227,7 @@ def usage_text(step: Step) -> str:
     if usage.reported_input is not None:
         notes = [] if usage.reported_cached is None else [f"{usage.reported_cached:,} cached"]
         if usage.terms.passes:
-            notes.append(f"passes of {' and '.join(f'{one.input_tokens:,}' for one in usage.terms.passes)}")
+            notes.append(_passes(usage.terms.passes))
         how = "billed" if usage.provenance == "native" else usage.provenance
         inside = f" ({'; '.join(notes)})" if notes else ""
         parts.append(f"{how} {usage.reported_input:,} in{inside}")
@@ -290,7 +300,8 @@ def segment_lines(step: Step, width: int, *, indent: int = 4) -> Iterator[str]:
         f"{signs[name]} {visible(names.get(name, name))} {held[name]:,}" for name in ordered_segments(held)
     ]
     if step.window.free:
-        legend.append(f". free {step.window.free:,}")
+        most = "≤" if step.window.used_method == "recorded" else ""  # what was sent beside it is not known
+        legend.append(f". free {most}{step.window.free:,}")
     yield from labelled("", ", ".join(legend), width, indent=indent, tab=9)
 
 
