@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.entry_points import installed, loaded
 from ctxctl.errors import UsageError
 from ctxctl.lint.rule import Rule
-from ctxctl.model.findings import SEVERITIES, Severity
+from ctxctl.model.findings import SEVERITIES
 
 _OWN: Final = (
     "copies:InjectedAgain",
@@ -204,8 +204,3 @@ def _like(rule: type[Rule], parameter: str, value: Any) -> Any:
         return int(value)
     what = "a share from 0 to 1" if isinstance(default, float) else "a number from 0 up"
     raise UsageError("bad-rule-parameter", f"{rule.code}: {parameter} is {what}, not {value!r}")
-
-
-def severity_of(name: str) -> Severity | None:
-    """The severity that has this name; None where there is none."""
-    return next((one for one in SEVERITIES if one == name), None)

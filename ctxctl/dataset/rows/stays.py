@@ -171,12 +171,6 @@ class ThreadStays:
         self._open = {}
         return self.ended
 
-    def open_stays(self) -> Iterator[Stay]:
-        """Those of the window as it is."""
-        for copies in self._open.values():
-            yield from copies.fresh
-            yield from copies.stale
-
     def _enter(self, ordinal: int, p: Placement, change: Change | None) -> None:
         entered = "updated" if change is not None and change.status == "updated" else "added"
         stay = Stay(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -91,9 +91,3 @@ def spread_of(offs: Sequence[SizeError], blind: Sequence[SizeError] = ()) -> Err
     rest = sorted((abs(o.error) - request - moved * o.moved) / abs(o.blind) for o in blind if o.blind)
     more = max(0.0, rest[min(len(rest) - 1, int(SHARE * len(rest)))]) if rest else 0.0
     return ErrorSpread(round(request, 1), round(moved, 4), round(more, 1))
-
-
-def share_within(offs: Iterable[tuple[float, float]]) -> float:
-    """The share of (error, half width) pairs whose error is no more than the half width."""
-    found = [abs(error) <= half for error, half in offs]
-    return sum(found) / len(found) if found else 0.0
