@@ -184,7 +184,7 @@ class StatedSums(msgspec.Struct, array_like=True):
             priced: The table's price for each total.
         """
         session = f"{step.session}"
-        thread = f"{session}/{step.thread}"
+        thread = f"{session}\0{step.thread}"
         bills = {"session": self.bills.setdefault(session, _Bills())}
         bills["turn"] = self.bills.setdefault(thread, _Bills(step.turn))
         if bills["turn"].turn != step.turn:
@@ -194,7 +194,8 @@ class StatedSums(msgspec.Struct, array_like=True):
             one.usd = None if billed is None or one.usd is None else one.usd + billed
             one.open += 1
         for total, table in zip(step.stated, priced, strict=True):
-            key = {"turn": f"{thread}/{step.turn}", "request": f"{thread}/request"}.get(total.scope, session)
+            keys = {"turn": f"{thread}\0{step.turn}", "request": f"{thread}\0\0request"}
+            key = keys.get(total.scope, session)
             before = self.totals.pop(key, None)
             if before is not None and total.scope == "session" and _fell(before.total, total):
                 self.totals[f"{key}~{len(self.totals)}"] = before  # of an earlier run of the client
