@@ -114,7 +114,7 @@ ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "deleted": ("removed",), "unchanged": ("skipped",), "left_out": ("omitted",),
     },
     "method": {"billed": ("reported",)},
-    "limit": {"client": ("runtime", "client"), "table": ("catalogue",)},
+    "limit": {"table": ("catalogue",)},
     "miss": {"unknown": ("unexplained",)},
 }  # fmt: skip
 """What else people call a field's values, and the values that each means."""

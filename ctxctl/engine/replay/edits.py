@@ -133,12 +133,13 @@ class SentPart(PartialFrame):
         """As in any partial frame; after a cut it begins from what is known to have been sent."""
         before, sent, self._sent = self._shown, self._sent, None
         if sent is not None:
-            left = [p for p in before if p not in sent]
-            self._unsent.update(left)
-            self._hidden += len(left)
+            cut = [p for p in before if p not in sent]
+            self._unsent.update(cut)
+            self._hidden += len(cut)
             self._shown, self._counted = [p for p in before if p in sent], (0, 0)
         made = super().frame(delta)
-        self._unsent.difference_update(delta.removed)
+        if left := self._unsent.intersection(delta.removed):
+            self._unsent.difference_update(left.difference(delta.after))  # a copy of it may remain
         return made if sent is None else delta_of(before, made.after)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
