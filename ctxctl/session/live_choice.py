@@ -129,15 +129,18 @@ class SessionChoice:
         key = (name, inode, min(size, _HEAD))
         known = self._kinds.get(key)
         if known is None:
-            known = self._kinds[key] = self._recognised(name)
+            try:
+                known = self._kinds[key] = self._recognised(name)
+            except FileNotFoundError:  # it went meanwhile
+                return False
+            except OSError as error:
+                self._note(name, error)
+                return False
         return known
 
     def _recognised(self, name: str) -> bool:
-        try:
-            with open(name, "rb") as file:
-                head = file.read(_HEAD)
-        except OSError:
-            return False
+        with open(name, "rb") as file:
+            head = file.read(_HEAD)
         if is_native(head):
             return self._format in (None, "native")
         from ctxctl.importers import registry
@@ -198,7 +201,7 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
 
 
 def no_session_error(path: Path | None, searched: str, not_read: Mapping[str, str]) -> UnreadableError:
-    """The error for following what never held an event; `not_read`: directories that could not be listed."""
+    """The error for following what never held an event; `not_read`: what could not be listed or read."""
     if path is None:
         found = f"no trace and no known capture in {searched}"
         if not_read:
