@@ -15,8 +15,9 @@ BODY_TURNS: Final = (
 BODY_CLAIMS: Final[dict[str, Claim]] = {
     "sources": native("files and servers that a body names"),
     "item_ids": native("of tools, tool calls and the provider's items; messages are aligned by content"),
-    "candidates": absent(),
-    "selected": absent(),
+    "candidates": native("only tools, where a request defers some of them"),
+    "selected": native("likewise"),
+    "omitted": native("likewise"),
     "limit": absent(),
     "truncation": absent(),
     "system_prompt": native(),

@@ -58,7 +58,8 @@ def test_the_windows_that_are_over_80_percent_are_those_of_the_bills(name: str) 
         assert len(held) == count
         top = next(stop for stop in main if stop.at.step.window.used == peak)
         window = top.at.step.window
-        assert (window.limit, window.limit_source, window.threshold) == (_WINDOW, "catalogue", threshold)
+        source = "client" if threshold == 167_000 else "catalogue"  # a line of its own comes from a setting
+        assert (window.limit, window.limit_source, window.threshold) == (_WINDOW, source, threshold)
         largest = max(top.at.placements, key=lambda p: p.tokens)
         links = {link.verdict: link for link in explain_item(inspector, top.ordinal, largest.item).links}
         assert f"{largest.tokens:,} of {peak:,} billed" in links["current"].text

@@ -214,7 +214,9 @@ def claude_code(path: Path) -> Iterator[Bill]:
             output = max(number(usage.get("output_tokens")) for usage in usages)
             searched = max(number(table(u.get("server_tool_use")).get("web_search_requests")) for u in usages)
             model, day = str(told[0]["message"].get("model")), str(told[0].get("timestamp") or DAY)[:10]
-            yield anthropic(ident, model, day, usages[0], output)._replace(searches=searched)
+            bill = anthropic(ident, model, day, usages[0], output)._replace(searches=searched)
+            if bill.input or bill.cached or bill.written or bill.written_1h:  # no input: nobody billed it
+                yield bill
 
 
 def agents(path: Path) -> Iterator[Path]:

@@ -27,7 +27,7 @@ from ctxctl.importers.claude_code.blocks import Entry, blocks_of
 from ctxctl.importers.claude_code.chain import Message, RecordedBody
 from ctxctl.importers.claude_code.sent_texts import SentTexts
 from ctxctl.ingest.build import Json
-from ctxctl.ingest.parts import Part, listed, string
+from ctxctl.ingest.parts import Part, listed, mapping, string
 from ctxctl.providers.dialects.anthropic import Anthropic
 from ctxctl.providers.dialects.base import CallTitles
 from ctxctl.providers.dialects.slots import without_cache
@@ -326,6 +326,8 @@ class RequestRecords:
         rows: dict[tuple[str, int], int] = {}
         names = CallTitles()
         for unit in _DIALECT.units({name: body[name] for name in ("system", "tools") if name in body}):
+            if mapping(unit.value).get("defer_loading") is True:
+                continue  # the provider leaves it out until a search finds it
             at = unit.at + first if unit.section == "system" else unit.at
             for part in _DIALECT.parts(unit._replace(at=at), names, line).parts:
                 part.derived = derived

@@ -210,6 +210,8 @@ def check(inspector: Inspector, seen: list[tuple[str, Json]]) -> int:
         refs = [f"{p.item}@{p.version}" if p.version is not None else p.item for p in frame.placements]
         assert refs == [ref for ref, _ in blocks], (key, "order")
         texts = [inspector.text(p.content) if p.content is not None else None for p in frame.placements]
+        if '"type": "compact' in json.dumps(sent):  # the provider leaves out what a compaction took
+            continue
         made = rebuilt([(place, text) for (_, place), text in zip(blocks, texts, strict=True)])
         found = compare(made, dialect, sent)
         assert found is None, (key, found)
