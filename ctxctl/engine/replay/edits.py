@@ -137,9 +137,12 @@ class SentPart(PartialFrame):
             self._unsent.update(cut)
             self._hidden += len(cut)
             self._shown, self._counted = [p for p in before if p in sent], (0, 0)
-        made = super().frame(delta)
-        if left := self._unsent.intersection(delta.removed):
-            self._unsent.difference_update(left.difference(delta.after))  # a copy of it may remain
+        made, known = super().frame(delta), len(self._unsent)
+        self._unsent.difference_update(delta.removed)
+        if (
+            known > len(self._unsent) != self._hidden
+        ):  # the frame holds a placement twice, and one copy remains
+            self._unsent = set(delta.after).difference(made.after)
         return made if sent is None else delta_of(before, made.after)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
