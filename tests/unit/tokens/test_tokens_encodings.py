@@ -104,7 +104,7 @@ def test_counting_keeps_no_second_vocabulary_in_memory() -> None:
         "import tracemalloc; tracemalloc.start(); from ctxctl.tokens import counter, ranks; "
         "print(counter.Counter('o200k_base').count('one two ' * 40_000)); "
         "kept = tracemalloc.get_traced_memory()[0]; known = ranks.ranks('o200k_base'); "
-        "print(kept < 20e6, tracemalloc.get_traced_memory()[0] > 30e6)"
+        "print(kept < 20e6, tracemalloc.get_traced_memory()[0] > 34e6)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "(80001, True)\nTrue True\n"
