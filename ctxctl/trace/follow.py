@@ -16,6 +16,7 @@ import os
 from typing import Final, Literal, NamedTuple, Protocol
 
 from ctxctl.model.problem import Problem
+from ctxctl.trace.source import let_go
 
 HEAD: Final = 1024
 """Bytes at the start of the file that a look compares with what they were."""
@@ -339,7 +340,7 @@ class PathFiles:
 
         fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
+            let_go(fd)
             raise OSError(0, "it is not a regular file")
         return OpenFile(fd)
 
@@ -365,7 +366,7 @@ class OpenFile:
 
     def close(self) -> None:
         """Close the descriptor."""
-        os.close(self.fd)
+        let_go(self.fd)
 
 
 def _stat(found: os.stat_result) -> Stat:

@@ -18,7 +18,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.decode import Decoder
 from ctxctl.trace.follow import OpenFile
 from ctxctl.trace.reader import Trace, TracePass, key_of
-from ctxctl.trace.source import Source
+from ctxctl.trace.source import Source, let_go
 
 SCRATCH: Final = 1 << 50
 """Addresses from here on are of lines that may still change; the last few stretches of them are kept."""
@@ -125,7 +125,7 @@ class GrowingSource(Source):
         self._parts = ((), ())
         own, self._own = self._own, {}
         for fd in own.values():
-            os.close(fd)
+            let_go(fd)
 
 
 class GrowingTrace(Trace):

@@ -145,7 +145,7 @@ class Source:
         """Release the file; reading afterwards finds nothing."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            _let_go(fd)
+            let_go(fd)
 
     def __enter__(self) -> Source:
         return self
@@ -200,14 +200,14 @@ def _open_file(name: str, place: Path) -> Source:
         _require_regular(name, os.fstat(fd).st_mode)
         return Source(name, fd=fd, path=place)
     except OSError as error:
-        _let_go(fd)
+        let_go(fd)
         raise UnreadableError("not-readable", f"cannot open {name}: {error.strerror}") from None
     except BaseException:
-        _let_go(fd)
+        let_go(fd)
         raise
 
 
-def _let_go(fd: int) -> None:
+def let_go(fd: int) -> None:
     """Close what was read only: whatever a file system says then, nothing is lost."""
     with suppress(OSError):
         os.close(fd)

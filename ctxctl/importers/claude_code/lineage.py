@@ -163,9 +163,8 @@ class ParentChain:
         """Units by tool use id, of any thread."""
         self.after: dict[ChainNode, ChainNode] = {}
         """By a node before a compaction, the node that its later followers really follow: for a preserved
-        message its copy
-        after the compaction, for the anchor and the last line before the boundary the last preserved
-        message."""
+        message its copy after the compaction, for the anchor and the last line before the boundary the last
+        preserved message."""
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
@@ -207,7 +206,9 @@ class ParentChain:
             node = self.nodes[uuid]
             if node is None:
                 return thread.last if wants else None
-            return self.followed(node)
+            # Another thread follows the line itself: an agent that writes the summary of a compaction names
+            # lines before the boundary, and its file is read after it.
+            return self.followed(node) if self.owner[node] is thread else node
         self._missing.setdefault(uuid, self.line)
         return thread.last
 
@@ -308,7 +309,6 @@ class ProgressLines:
             node = nodes.get(parent)
             if node is None or self._graph.lineage.enter(uuid, parent) is not Kinship.FITS:
                 return False
-            node = self._graph.followed(node)
         nodes[uuid] = node
         self._make.at((ends.group(2) or ends.group(3)).decode("utf-8", "replace"))
         return True

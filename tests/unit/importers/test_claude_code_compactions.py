@@ -105,6 +105,34 @@ def test_messages_preserved_by_two_compactions_are_followed_to_the_last_of_them(
     assert frames(found)["main", "m2"] == ["c2", "a1", "u2"]
 
 
+def test_the_agent_that_writes_a_summary_has_read_what_the_compaction_took(tmp_path: Path) -> None:
+    """2.1.39: its file is read last, and each of its lines names a line before the boundary."""
+    session = tmp_path / "s.jsonl"
+    agent = tmp_path / "s" / "subagents" / "agent-acompact-9.jsonl"
+    agent.parent.mkdir(parents=True)
+    own = {"agentId": "acompact-9", "isSidechain": True}
+    for path, lines in {
+        session: [
+            user("u1", None, "first"),
+            said("a1", "u1", "m1", text("one"), usage=usage(50, 4)),
+            line("system", "b1", None, subtype="compact_boundary", logicalParentUuid="a1"),
+            user("c1", "b1", "Summary", isCompactSummary=True),
+            user("u2", "a1", "second"),
+            said("a2", "u2", "m2", text("two"), usage=usage(40, 4)),
+        ],
+        agent: [
+            user("k1", "u1", "a note", **own),
+            user("k2", "a1", "Summarise", **own),
+            said("k3", "k2", "m9", text("Summary"), usage=usage(60, 4), **own),
+        ],
+    }.items():
+        path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    with Inspector.open(session) as opened:
+        steps = {one.thread: one for one in opened.replay() if isinstance(one, Step)}
+    assert [change.item for change in steps["agent-acompact-9"].changes] == ["u1", "a1", "k2"]
+    assert [change.item for change in steps["main"].changes if change.status == "added"] == ["c1", "u2"]
+
+
 def test_an_answer_among_the_lines_of_another_is_billed_by_its_last_usage() -> None:
     found, _ = events(
         user("u1", None, "go"),
