@@ -72,6 +72,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "The trace format": "docs/format.md",
         "Messages": "docs/messages.md",
         "What is kept between runs": "docs/cache.md",
+        "The session store": "docs/store.md",
         "Benchmarks": "docs/benchmarks.md",
         "Beside other tools": "docs/benchmarks-peers.md",
         "Under load for minutes": "docs/benchmarks-soak.md",

@@ -22,7 +22,7 @@ from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
-    from ctxctl.session.replay_cache import KeptReplay
+    from ctxctl.store.file import SessionStore
 
 Check = Callable[[], None]
 """Called now and then; may raise to give up."""
@@ -132,7 +132,7 @@ def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None
     return found
 
 
-def _kept(inspector: Inspector, kept: KeptReplay, ordinal: int) -> _Known:
+def _kept(inspector: Inspector, kept: SessionStore, ordinal: int) -> _Known:
     """As `_walked`, from what a kept replay says of the step's thread alone; raises DamagedError."""
     at, places, log = inspector.at(ordinal), inspector.places(), EntryLog()
     mine = places.by_thread[ThreadKey(at.step.session, at.step.thread)]

@@ -22,10 +22,10 @@ from ctxctl.wording import APPROXIMATE, AT_LEAST, dollars, number, plural, price
 if TYPE_CHECKING:
     from ctxctl.analysis.where import WhereQuery
     from ctxctl.engine.replay.step_tracker import ThreadKey
+    from ctxctl.engine.replay.walked import Walked
     from ctxctl.item_names import ItemNames
     from ctxctl.model.findings import Place
     from ctxctl.model.results import Placement, Step, Window
-    from ctxctl.session.walked import Walked
     from ctxctl.tokens.catalogue.rates import RateBook
 
 Truth = bool | None

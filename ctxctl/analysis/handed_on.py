@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -52,6 +52,7 @@ _TIME: Final = re.compile(
     r"(?<![\w:])(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?![\w:])|1[4-9]\d{8}(?:\d{3}|\.\d+)?(?![\w.,]))"
 )
 """Times of day, and seconds or milliseconds since 1970: they are not taken for figures."""
+_SPOKEN: Final = ("user_message", "assistant_message")
 _LEAST_DIGITS: Final = 3
 _MOST_FACTS: Final = 500
 """Facts of one kind that are looked for, those with the most mentions; how many more there are is told."""
@@ -177,7 +178,10 @@ class _Reader:
     def _mentioned(self, placement: Placement) -> set[Fact]:
         """The facts that an item mentions, in the form in which they are compared."""
         text = self._text(placement) or ""
-        return {self._compared(fact) for fact in (*facts_of(placement.kind, text), *_words_of(text))}
+        facts = facts_of(placement.kind, text)
+        if placement.kind not in _SPOKEN:
+            facts = chain(facts, _words_of(text))
+        return {self._compared(fact) for fact in facts}
 
     def _compacted(
         self,
@@ -330,8 +334,9 @@ def _unique_names(counts: Iterable[Fact]) -> frozenset[str]:
 
 def _words_of(text: str) -> Iterator[Fact]:
     """The paths and figures of any text."""
-    text = text[:_MOST_TEXT]
-    yield from (Fact("path", path) for path in _paths(text))
+    yield from (Fact("path", path) for path in _paths(text[:_MOST_TEXT]))
+    # Neither a figure nor a time has a blank in it, and most words are letters.
+    text = " ".join([word for word in text[:_MOST_TEXT].split() if not word.isalpha()])
     for found in _FIGURE.findall(_TIME.sub(" ", text)):
         if sum(char.isdigit() for char in found) >= _LEAST_DIGITS:
             yield Fact("figure", _plain_figure(found))
@@ -347,7 +352,7 @@ def facts_of(kind: str, text: str) -> Iterator[Fact]:
     text = text[:_MOST_TEXT]
     if kind == "tool_call":
         yield from _of_call(_arguments(text))
-    elif kind in ("user_message", "assistant_message"):
+    elif kind in _SPOKEN:
         yield from _words_of(text)
         if kind == "user_message" and (said := " ".join(text.split())):
             yield Fact("message", said[:_MESSAGE])
@@ -358,10 +363,13 @@ def _plain_figure(found: str) -> str:
 
 
 def _paths(text: str) -> Iterator[str]:
-    for match in _PATH.finditer(text):
-        path = match[0].rstrip(".")
-        if _NAME.fullmatch(re.split(r"[/\\]", path)[-1]):
-            yield path
+    for word in text.split():
+        if "/" not in word and "\\" not in word:
+            continue
+        for match in _PATH.finditer(word):
+            path = match[0].rstrip(".")
+            if _NAME.fullmatch(re.split(r"[/\\]", path)[-1]):
+                yield path
 
 
 def _arguments(text: str) -> Any:

@@ -15,8 +15,8 @@ from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
     from ctxctl.engine.query import Query, Value
+    from ctxctl.engine.replay.walked import Walked
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.session.walked import Walked
 
 _MOST: Final = 200
 """Values of a trace's own that are kept to be named beside those that are not known."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from ctxctl.engine.query import Query, Value
 from ctxctl.engine.query.facts import CENTS
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.replay.walked import Walked
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step
-from ctxctl.session.walked import Walked
 
 if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook

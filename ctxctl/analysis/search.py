@@ -11,10 +11,11 @@ from ctxctl.analysis.known_values import unknown_error, unknown_values
 from ctxctl.analysis.query_context import QueryContexts
 from ctxctl.engine.query import Query, QueryContext, Word
 from ctxctl.engine.query.terms import casefolded
+from ctxctl.engine.replay.walked import Walked
 from ctxctl.model.content import Content
 from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.session.walked import Walked, walked
+from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector

@@ -23,8 +23,8 @@ from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
     from ctxctl.engine.query import Query
+    from ctxctl.engine.replay.walked import Walked
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.session.walked import Walked
     from ctxctl.tokens.catalogue.rates import RateBook
 
 _WRAP = (1 << 63) - 1

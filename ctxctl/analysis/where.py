@@ -15,8 +15,8 @@ from ctxctl.model.results import Change, Step
 from ctxctl.session.walked import walked
 
 if TYPE_CHECKING:
+    from ctxctl.engine.replay.walked import Walked
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.session.walked import Walked
     from ctxctl.tokens.catalogue.rates import RateBook
 
 

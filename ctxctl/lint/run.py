@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.replay.walked import Walked, walked_by
 from ctxctl.fleet.surroundings import surroundings
 from ctxctl.lint.context import SeenRecord, StepContext, ThreadSums, TraceContext
 from ctxctl.lint.rule import Hit, Rule
@@ -23,7 +24,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding, Place, Tally, findings_order
 from ctxctl.model.records import Item
 from ctxctl.session.answer_cache import answers_of
-from ctxctl.session.walked import Walked, walked, walked_by
+from ctxctl.session.walked import walked
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.typed_decoding import from_msgpack
 

@@ -20,7 +20,7 @@ from ctxctl.typed_decoding import from_msgpack
 
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
-    from ctxctl.session.replay_rows import ReplayKey
+    from ctxctl.store.file import StoreKey
 
 FORMAT: Final = 1
 _CHECK: Final = 16
@@ -49,7 +49,7 @@ class _Kept(msgspec.Struct, frozen=True):
 class KeptAnswers:
     """The kept answers about a trace as it is when this is made, under what it is replayed under."""
 
-    def __init__(self, key: ReplayKey) -> None:
+    def __init__(self, key: StoreKey) -> None:
         self._key = key
         self._size = key.source.refresh()
         self._file = fingerprint_of(key.source, self._size)

@@ -35,7 +35,8 @@ from ctxctl.model import annotations as told
 from ctxctl.model import event, records, results, terms
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
-from ctxctl.session.replay_mark import Mark, WriterState
+from ctxctl.store.mark import Mark
+from ctxctl.store.writer import WriterState
 from ctxctl.tokens.calibrate import expect, following
 from ctxctl.trace.cache_files import DamagedError, digest_of_beginning
 from ctxctl.trace.contents import StoredContent
@@ -104,9 +105,8 @@ def mark_of(
     given: str,
     places: StepPlaces,
     writer: WriterState,
-    history: Callable[[], bytes],
 ) -> Mark:
-    """The state of a pass that has fed its engine all that was read; `history` is asked once that is written.
+    """The state of a pass that has fed its engine all that was read.
 
     Raises NotKeptError where something of it cannot be written down.
     """
@@ -114,11 +114,11 @@ def mark_of(
     if trace.repeats or trace.covered < at:
         raise NotKeptError("events that were left out")
     written = [placement for placement, _ in writer.known]
-    known = dict.fromkeys(writer.contents)
+    known = dict.fromkeys(writer.texts)
     known.update(dict.fromkeys(content for content in trace.contents.known() if _is_before(content, at)))
     outside = [*_outside(engine.rules, engine.report), *known, *written]
     graph = encode_graph(
-        _TABLE, [engine, writer.last, writer.steps, writer.placements, len(writer.contents)], outside
+        _TABLE, [engine, writer.windows, writer.steps, writer.placements, len(writer.texts)], outside
     )
     order = engine.order
     return Mark(
@@ -127,7 +127,6 @@ def mark_of(
         seen.seed, array("Q", seen.keys).tobytes(),
         tuple(trace.problems), trace.problem_count, tuple(found.kept), found.count, found.late,
         _stored(trace.contents, known), array("I", [number for _, number in writer.known]).tobytes(), graph,
-        history(),
     )  # fmt: skip
 
 
@@ -157,10 +156,10 @@ def resume(
     numbers.frombytes(mark.placements)
     written = placed(numbers, known)
     outside = [*_outside(rules, found.add), *known, *written]
-    engine, last, steps, placements, contents = decode_graph(_TABLE, mark.graph, outside)
+    engine, windows, steps, placements, contents = decode_graph(_TABLE, mark.graph, outside)
     writer = WriterState(
         steps, placements, list(zip(written, numbers, strict=True)),
-        {content: at for at, content in enumerate(known[:contents])}, last,
+        {content: at for at, content in enumerate(known[:contents])}, windows,
     )  # fmt: skip
     found.kept, found.count, found.late = list(mark.found), mark.found_count, mark.late
     trace.restore(mark.problems, mark.problem_count, mark.offset)

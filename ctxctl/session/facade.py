@@ -16,6 +16,7 @@ from ctxctl.engine.replay.ordering import Ends
 from ctxctl.engine.replay.placements import Count
 from ctxctl.engine.replay.rules import Encodings, ReplayRules
 from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.walked import walked_by
 from ctxctl.errors import UsageError
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
@@ -29,8 +30,6 @@ from ctxctl.session.addresses import address_id, step_ordinal
 from ctxctl.session.assembly import assembled_text
 from ctxctl.session.calibration import NONE, SESSION, fitted_to
 from ctxctl.session.counting import Recounts
-from ctxctl.session.history import ItemHistory
-from ctxctl.session.history_file import keep_history
 from ctxctl.session.kept_replays import KeptReplays
 from ctxctl.session.learned.choice import OFF
 from ctxctl.session.opening import Opened, native_line, open_trace
@@ -50,15 +49,15 @@ from ctxctl.session.redaction import redactor_of
 from ctxctl.session.results import FrameDiff, Outline, ReportedProblems, compared_frames, life_of
 from ctxctl.session.scales import scales_of
 from ctxctl.session.survey import Survey
-from ctxctl.session.walked import walked, walked_by
+from ctxctl.session.walked import walked
 from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.edits import Edits
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
-    from ctxctl.session.replay_cache import KeptReplay
-    from ctxctl.session.replay_writer import ReplayWriter
+    from ctxctl.store.file import SessionStore, StoreWriter
+    from ctxctl.store.lives import Lives
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
@@ -103,8 +102,8 @@ class Inspector:
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
         self.kept_replays = KeptReplays(self.trace)
-        self.item_history: ItemHistory | None = None
-        """What became of every item, once somebody has replayed the trace for it (`analysis.why`)."""
+        self.lives: tuple[int, Lives] | None = None
+        """The lives of the trace's items and the size that it had, once somebody has asked (`lives_of`)."""
         self.inventory: Inventory | None = None
         """What items there are, once somebody has asked."""
         self.edits: Edits | None = None
@@ -246,7 +245,7 @@ class Inspector:
         else:
             self.take_over(kept)
 
-    def kept_replay(self) -> KeptReplay | None:
+    def kept_replay(self) -> SessionStore | None:
         """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
         with self._lock:
             return self.kept_replays.of(self)
@@ -255,18 +254,20 @@ class Inspector:
         """Whether a pass to the end would be kept: it can be, and none is yet."""
         return self.kept_replay() is None and self.kept_replays.keeps(self.params, self.strategy, self.edits)
 
-    def take_over(self, kept: KeptReplay, *, settle: bool = True) -> None:
+    def take_over(self, kept: SessionStore, *, settle: bool = True) -> None:
         """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
         if settle:
-            self._found, self._summary = kept.found(), kept.summary
-        kept.restore_problems(self.trace)
+            self._found, self._summary = ReportedProblems(), kept.summary
+            self._found.kept, self._found.count = list(kept.about.found), kept.about.found_count
+            self._found.late = kept.about.late
+        self.trace.restore(kept.about.problems, kept.about.problem_count)
 
     def forget_replay(self) -> None:
         """The kept replay is damaged: do without it."""
         with self._lock:
             self.kept_replays.forget()
 
-    def _keeping(self, *, skipped: bool) -> ReplayWriter | None:
+    def _keeping(self, *, skipped: bool) -> StoreWriter | None:
         """What writes a pass down for next time; None where it is kept already, or cannot be."""
         if skipped or self.kept_replay() is not None:
             return None
@@ -281,14 +282,14 @@ class Inspector:
         return self._counter.counted(batches, self.trace.contents)
 
     def _batches(
-        self, engine: Engine, found: ReportedProblems, writer: ReplayWriter | None, history: ItemHistory
+        self, engine: Engine, found: ReportedProblems, writer: StoreWriter | None
     ) -> Iterator[list[Event]]:
         """The events of a pass; of one that is written down, where it can be gone on with is marked."""
         if writer is None or not writer.marks:
             return self.counted()
         from ctxctl.session.grown_replay import Marking
 
-        return Marking.whole(self, found).batches(engine, writer, history)
+        return Marking.whole(self, found).batches(engine, writer)
 
     @property
     def looked_ahead(self) -> bool:
@@ -317,18 +318,15 @@ class Inspector:
         engine = self._engine(found.add, skipped=skipped)
         engine.seen = seen
         writer = self._keeping(skipped=skipped)
-        history = ItemHistory()
         try:
-            for at in self._pass(engine, self._batches(engine, found, writer, history), progress):
+            for at in self._pass(engine, self._batches(engine, found, writer), progress):
                 if writer is not None:
                     writer.add(walked_by(engine, at))
-                    history.note(at.step, engine)
                 yield at, engine
             if settle:
                 self._finish(engine, found)
             if writer is not None:
-                writer.finish(self.trace, self.summary_of(engine, found), found)
-                keep_history(self.trace, writer.made_under, history.finish(engine, self.trace.covered), found)
+                writer.finish(engine, self.trace, self.summary_of(engine, found), found.told)
         finally:
             if writer is not None:
                 writer.give_up()
@@ -402,17 +400,16 @@ class Inspector:
         found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
-        history = ItemHistory()
         snapshots = Snapshots(engine)
         writer = self._keeping(skipped=False)
 
         def noted(done: Iterable[Step | Turn]) -> Iterator[Step | Turn]:
-            return history.noting(done if writer is None else writer.taken(done, engine), engine)
+            return iter(done) if writer is None else writer.taken(done, engine)
 
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for batch in self._batches(engine, found, writer, history):
+        for batch in self._batches(engine, found, writer):
             if progress is not None:
                 progress(batch[0].offset / size)
             for event in batch:
@@ -422,10 +419,8 @@ class Inspector:
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
         survey.note(noted(engine.end()), engine.delta)
         self._finish(engine, found)
-        self.item_history = history.finish(engine, self.trace.covered)
         if writer is not None:
-            writer.finish(self.trace, self.summary_of(engine, found), found)
-            keep_history(self.trace, writer.made_under, self.item_history, found)
+            writer.finish(engine, self.trace, self.summary_of(engine, found), found.told)
         return Outline(tuple(survey.rows), self.summary_of(engine, found))
 
     def reporting(self) -> ReportedProblems:
@@ -606,6 +601,8 @@ class Inspector:
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
         self.kept_replays.close()
+        if self.lives is not None:
+            self.lives[1].close()
         self._counter.close()
         self._recounts.close()
         self.trace.close()

@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 import msgspec
 
 from ctxctl.engine.replay.cursor import steps_with_turns
+from ctxctl.engine.replay.walked import walked_by
 from ctxctl.session.engine_state import mark_of, resume
-from ctxctl.session.history import ItemHistory
-from ctxctl.session.history_file import keep_history
-from ctxctl.session.replay_cache import marked_placements, marked_replay
-from ctxctl.session.replay_mark import Mark
-from ctxctl.session.replay_rows import ReplayKey
-from ctxctl.session.replay_writer import ReplayWriter
 from ctxctl.session.results import ReportedProblems
-from ctxctl.session.walked import walked_by
+from ctxctl.store.file import StoreKey, StoreWriter, marked, marked_placements
+from ctxctl.store.mark import Mark
 from ctxctl.trace.cache_files import DamagedError
 from ctxctl.trace.object_graph import NotKeptError
 from ctxctl.trace.reader import SeenEvents, TracePass, no_events
@@ -71,7 +67,7 @@ class GrownReplay:
     """A kept replay whose trace is longer now."""
 
     def __init__(
-        self, key: ReplayKey, trace: Trace, rows: Path, mark: Mark, kept: Callable[[], None]
+        self, key: StoreKey, trace: Trace, rows: Path, mark: Mark, kept: Callable[[Path], None]
     ) -> None:
         self._key = key
         self._trace = trace
@@ -80,9 +76,9 @@ class GrownReplay:
         self._kept = kept
 
     @classmethod
-    def find(cls, key: ReplayKey, trace: Trace, kept: Callable[[], None]) -> GrownReplay | None:
+    def find(cls, key: StoreKey, trace: Trace, kept: Callable[[Path], None]) -> GrownReplay | None:
         """The kept replay of a part of a trace; `kept` is told once that of the whole is in its place."""
-        found = marked_replay(key)
+        found = marked(key)
         if found is None:
             return None
         mark, rows = found
@@ -102,31 +98,23 @@ class GrownReplay:
             return False
         if resumed is None:
             return False
-        try:
-            history = ItemHistory.going_on(mark.history)
-        except ValueError:
-            return False
         # What was read from takes some room, and is of no use any more.
-        self._mark = mark = msgspec.structs.replace(mark, graph=b"", history=b"", seen=b"", contents=[])
+        self._mark = mark = msgspec.structs.replace(mark, graph=b"", seen=b"", contents=[])
         engine, reading = resumed.engine, resumed.reading
-        writer = ReplayWriter.going_on(
-            self._key, self._trace.contents, self._kept, self._rows, resumed.writer
-        )
+        before = self._rows, resumed.writer
+        writer = StoreWriter(self._key, self._trace.contents, self._kept, before)
         stop = None
         if self._trace.source.size - mark.offset > AGAIN * self._trace.source.size:
             stop = inspector.places().spans[-1].start
         try:
             marking = Marking(inspector, reading, resumed.seen, found, stop)
-            for batch in marking.batches(engine, writer, history):
+            for batch in marking.batches(engine, writer):
                 for event in batch:
                     for at in steps_with_turns(engine, engine.feed(event) or ()):
                         writer.add(walked_by(engine, at))
-                        history.note(at.step, engine)
             for at in steps_with_turns(engine, engine.end()):
                 writer.add(walked_by(engine, at))
-                history.note(at.step, engine)
-            writer.finish(self._trace, inspector.summary_of(engine, found), found)
-            keep_history(self._trace, writer.made_under, history.finish(engine, self._trace.covered), found)
+            writer.finish(engine, self._trace, inspector.summary_of(engine, found), found.told)
         finally:
             writer.give_up()
         return True
@@ -154,14 +142,14 @@ class Marking:
             inspector, TracePass(inspector.trace, seen=seen), seen, found, spans[-1].start if spans else None
         )
 
-    def batches(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> Iterator[list[Event]]:
+    def batches(self, engine: Engine, writer: StoreWriter) -> Iterator[list[Event]]:
         """The events, each batch to be fed to the engine before the next one is asked for."""
         reading = self._reading
         for batch in self._inspector.counted_of(self._stretches()):
             if batch:
                 yield batch
             else:
-                self._mark(engine, writer, history)
+                self._mark(engine, writer)
         if reading.start == 0 and not reading.found:
             raise no_events(self._inspector.trace.source)
 
@@ -172,14 +160,15 @@ class Marking:
             yield []
         yield from self._reading.run()
 
-    def _mark(self, engine: Engine, writer: ReplayWriter, history: ItemHistory) -> None:
+    def _mark(self, engine: Engine, writer: StoreWriter) -> None:
         inspector = self._inspector
-        if not writer.writes or inspector.looked_ahead or len(engine.threads) > _THREADS:
+        state = writer.state()
+        if state is None or inspector.looked_ahead or len(engine.threads) > _THREADS:
             return
         try:
             mark = mark_of(
                 self._reading, self._seen, engine, self._found, given(inspector), inspector.places(),
-                writer.state(), history.state,
+                state,
             )  # fmt: skip
         except NotKeptError:
             return

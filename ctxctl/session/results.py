@@ -27,6 +27,11 @@ class ReportedProblems:
         self.late = 0
         """Events for a step that was over (`late-event`, `late-usage`)."""
 
+    @property
+    def told(self) -> tuple[list[Problem], int, int]:
+        """The problems that are kept, how many there were, and how many late events."""
+        return self.kept, self.count, self.late
+
     def add(self, problem: Problem) -> None:
         """Add a problem."""
         self.count += 1

@@ -17,7 +17,7 @@ from ctxctl.model.results import Step, Turn
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.frames import FrameDelta
-    from ctxctl.session.walked import Walked
+    from ctxctl.engine.replay.walked import Walked
 
 _TELL_EVERY: Final = 256
 """Steps from one word of progress to the next."""

@@ -18,7 +18,7 @@ from ctxctl.importers import registry
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from ctxctl.session import Inspector
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.walk import Walk
@@ -72,7 +72,7 @@ def test_pairs_of_the_corpus(tmp_path: Path) -> None:
             continue
         walk = Walk(events)
         with real.opened(tmp_path / "trace.jsonl", events) as inspector:
-            known = item_history_of(inspector)
+            known = lives_of(inspector)
             formats.add(path.parent.name)
             pairs = [
                 (n, e.item)

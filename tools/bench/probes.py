@@ -199,20 +199,21 @@ def why(path: str) -> None:
     """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.session import Inspector
-    from ctxctl.session.history_cache import item_history_of
+    from ctxctl.session.item_lives import lives_of
 
     with Inspector.open(path) as inspector:
         inspector.places()
-        known = item_history_of(inspector)
+        known = lives_of(inspector)
         items = [(e.thread, e.item) for e in known.entries()]
+        threads = [known.thread_of(ordinal) for ordinal in range(len(known))]
     rng = random.Random(5)
     spent = []
     start = time.process_time()
     with Inspector.open(path) as inspector:
         while len(spent) < WHY_PAIRS:
             thread, item = rng.choice(items)
-            ordinal = rng.randrange(len(known))
-            if known.thread_of(ordinal) == thread:
+            ordinal = rng.randrange(len(threads))
+            if threads[ordinal] == thread:
                 if spent:
                     start = time.process_time()
                 explain_item(inspector, ordinal, item)

@@ -28,9 +28,9 @@ from ctxctl.model.event import Event
 from ctxctl.model.records import Missing, Surface
 from ctxctl.model.vocab import Level
 from ctxctl.model.why import Link, State, Why
-from ctxctl.session.history import SURFACE, TOLD_MISSING, HistoryRow, ItemEntry, ItemHistory
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from ctxctl.session.resolver import ASK_THERE, ItemCandidate, NoItem, no_such_item, only_item, resolve_item
+from ctxctl.store.lives import Entry, LifeMoment, Lives
 from ctxctl.trace.source import Source, open_source
 
 if TYPE_CHECKING:
@@ -55,32 +55,32 @@ def explain_item(
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
     `no-such-frame`.
     """
-    history = item_history_of(inspector, progress)
-    if not 0 <= ordinal < len(history):
+    lives = lives_of(inspector, progress)
+    if not 0 <= ordinal < len(lives):
         raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
     reader = StepReader(inspector)
-    thread = history.thread_of(ordinal)
-    entry, version, how = history.find(thread, name), None, None
+    thread = lives.thread_of(ordinal)
+    entry, version, how = lives.find(thread, name), None, None
     if entry is None:
 
         def remark(one: ItemCandidate) -> str:
-            return _whether_there(history, thread, ordinal, one)
+            return _whether_there(lives, thread, ordinal, one)
 
-        answer = resolve_item(inspector.items(progress), name, inspector.text, {history.threads[thread]})
+        answer = resolve_item(inspector.items(progress), name, inspector.text, {lives.threads[thread]})
         if isinstance(answer, NoItem):
-            return _never(inspector, history, reader, answer, ordinal, name)
+            return _never(inspector, lives, reader, answer, ordinal, name)
         found = only_item(answer, name, any_version=True, remark=remark)
-        entry, version, how = history.find(thread, found.candidate.item), found.version, found.how
+        entry, version, how = lives.find(thread, found.candidate.item), found.version, found.how
         if entry is None:
             none = NoItem((), (), ())
-            return _never(inspector, history, reader, none, ordinal, found.candidate.item)
-    return _of_item(inspector, history, reader, ordinal, entry, version, how, everything, ids)
+            return _never(inspector, lives, reader, none, ordinal, found.candidate.item)
+    return _of_item(inspector, lives, reader, ordinal, entry, version, how, everything, ids)
 
 
-def _whether_there(history: ItemHistory, thread: int, ordinal: int, one: ItemCandidate) -> str:
+def _whether_there(lives: Lives, thread: int, ordinal: int, one: ItemCandidate) -> str:
     """Whether a step's window holds an item, for a list of candidates; empty where no frame ever had it."""
-    entry = history.find(thread, one.item)
-    life = history.life(entry.number, ordinal) if entry is not None else []
+    entry = lives.find(thread, one.item)
+    life = lives.life(entry.number, ordinal) if entry is not None else []
     if not life:
         return ""
     there = life[-1].held > 0 and life[-1].status not in ("removed", "omitted", "gone")
@@ -88,15 +88,15 @@ def _whether_there(history: ItemHistory, thread: int, ordinal: int, one: ItemCan
 
 
 def _of_item(
-    inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int, entry: ItemEntry,
+    inspector: Inspector, lives: Lives, reader: StepReader, ordinal: int, entry: Entry,
     version: str | None, how: str | None, everything: bool, ids: bool,
 ) -> Why:  # fmt: skip
-    life = history.life(entry.number, ordinal)
+    life = lives.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
-    chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state, ids=ids)
+    chain = SentenceChain(inspector, lives, reader, ordinal, entry, life, state, ids=ids)
     if state in ("out", "omitted") and chain.untold():
         state = "untold"
-        chain = SentenceChain(inspector, history, reader, ordinal, entry, life, state, ids=ids)
+        chain = SentenceChain(inspector, lives, reader, ordinal, entry, life, state, ids=ids)
     links, left_out = chain.links(everything=everything)
     state, more = chain.version(version)
     links += more
@@ -105,15 +105,15 @@ def _of_item(
     tokens = (last.tokens or None) if last is not None else None
     held = last.held if last is not None and state in ("current", "stale") else 0
     if state in ("out", "omitted", "available"):
-        links += gaps_recorded(history, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
+        links += gaps_recorded(lives, reader, ordinal, (entry.item, entry.source or ""), only_these=True)
     elif state in ("current", "stale"):
         names = (entry.item, entry.source or "")
-        links += gaps_recorded(history, reader, ordinal, names, only_these=True, only_here=True)
-    links += carried_cost(history, reader, ordinal, life)
+        links += gaps_recorded(lives, reader, ordinal, names, only_these=True, only_here=True)
+    links += carried_cost(lives, reader, ordinal, life)
     if state in ("out", "omitted"):
-        wanting = room_needed(history, reader, ordinal, life, links)
+        wanting = room_needed(lives, reader, ordinal, life, links)
         links += [msgspec.structs.replace(link, event=chain.measured()) for link in wanting]
-        links += compaction_figures(history, reader, ordinal, life)
+        links += compaction_figures(lives, reader, ordinal, life)
     span = reader.span(ordinal)
     return Why(
         entry.item, version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
@@ -122,7 +122,7 @@ def _of_item(
     )  # fmt: skip
 
 
-def state_of(entry: ItemEntry, life: list[HistoryRow], reader: StepReader, ordinal: int) -> State:
+def state_of(entry: Entry, life: list[LifeMoment], reader: StepReader, ordinal: int) -> State:
     """In which state an item is, by the rows up to a step."""
     if life:
         last = life[-1]
@@ -137,12 +137,12 @@ def state_of(entry: ItemEntry, life: list[HistoryRow], reader: StepReader, ordin
 
 
 def _never(
-    inspector: Inspector, history: ItemHistory, reader: StepReader, answer: NoItem, ordinal: int, name: str
+    inspector: Inspector, lives: Lives, reader: StepReader, answer: NoItem, ordinal: int, name: str
 ) -> Why:
     """No item is called so: what was asked for instead, or the nearest names."""
     if answer.elsewhere:
         raise no_such_item(answer, name, ASK_THERE)
-    links = gaps_recorded(history, reader, ordinal, (name,), only_these=True)
+    links = gaps_recorded(lives, reader, ordinal, (name,), only_these=True)
     in_capture = [] if links else left_in_capture(inspector, name)
     state: State = "unread" if any(link.verdict == "not-understood" for link in in_capture) else "unknown"
     if state == "unread":
@@ -157,7 +157,7 @@ def _never(
             ),
             *in_capture,
         ]  # fmt: skip
-        links += gaps_recorded(history, reader, ordinal, (), only_these=False)
+        links += gaps_recorded(lives, reader, ordinal, (), only_these=False)
     span = reader.span(ordinal)
     return Why(
         name, None, None, None, None, ordinal, span.session, span.thread, span.turn, span.step,
@@ -172,7 +172,7 @@ _STEPS: Final = 64
 
 
 def gaps_recorded(
-    history: ItemHistory,
+    lives: Lives,
     reader: StepReader,
     ordinal: int,
     names: tuple[str, ...],
@@ -186,10 +186,10 @@ def gaps_recorded(
     `only_here` what the step's own records tell.
     """
     wanted = tuple(name.casefold() for name in names if name)
-    found = list(_missing(history, reader, ordinal, wanted, only_here=only_here))[-_MOST:]
+    found = list(_missing(lives, reader, ordinal, wanted, only_here=only_here))[-_MOST:]
     if only_here:
         return found
-    found += _sources(history, reader, ordinal, wanted)
+    found += _sources(lives, reader, ordinal, wanted)
     if not found and not only_these:
         text = "nothing was recorded as missing, asked for or failed so far"
         found = [Link("missing", "nothing", text, provenance="derived")]
@@ -197,10 +197,9 @@ def gaps_recorded(
 
 
 def _missing(
-    history: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
+    lives: Lives, reader: StepReader, ordinal: int, wanted: tuple[str, ...], *, only_here: bool
 ) -> Iterator[Link]:
-    flags = history.steps["flags"]
-    steps = [n for n in reader.steps_of(ordinal) if n <= ordinal and flags[n] & TOLD_MISSING]
+    steps = lives.lacking(lives.thread_of(ordinal), ordinal)
     if only_here:
         steps = [n for n in steps if n == ordinal]
     said: dict[str, str] = {}
@@ -249,13 +248,11 @@ def _told(reader: StepReader, step: int, event: Event, record: Missing) -> Link:
     )  # fmt: skip
 
 
-def _sources(history: ItemHistory, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
+def _sources(lives: Lives, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
     """Whether the last surface has a source of that name: it was attached, and nothing of it is there."""
     if not wanted:
         return []
-    flags = history.steps["flags"]
-    steps = (n for n in reversed(reader.steps_of(ordinal)) if n <= ordinal and flags[n] & SURFACE)
-    for step in steps:
+    for step in lives.surfaces(lives.thread_of(ordinal), ordinal):
         events = [event for event in reader.of(step) if isinstance(event.record, Surface)]
         if not events:
             continue
@@ -263,8 +260,8 @@ def _sources(history: ItemHistory, reader: StepReader, ordinal: int, wanted: tup
         assert isinstance(event.record, Surface)
         sources = event.record.available_source_refs
         there = set[str | None]()
-        for item in history.frame(ordinal):
-            entry = history.entry(item)
+        for item in lives.frame(ordinal):
+            entry = lives.entry(item)
             there |= {entry.item, entry.source}
         found = [s for s in sources if s.casefold() in wanted and s not in there]
         return [

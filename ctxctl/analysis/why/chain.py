@@ -13,8 +13,8 @@ from ctxctl.engine.replay.item_table import version_of
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
-from ctxctl.session.history import INJECTED, HistoryRow, ItemEntry, ItemHistory
 from ctxctl.session.resolver import ItemRefs
+from ctxctl.store.lives import Entry, LifeMoment, Lives
 from ctxctl.wording import step_name
 
 if TYPE_CHECKING:
@@ -30,28 +30,28 @@ _FATES: Final = 8
 """Summaries of summaries that are followed."""
 
 
-def called_in(history: ItemHistory, thread: int, *, ids: bool) -> Called:
+def called_in(lives: Lives, thread: int, *, ids: bool) -> Called:
     """How sentences about a thread's items call others."""
 
     def title(ref: str) -> str | None:
-        entry = history.find(thread, ref) or history.find(thread, ref.rpartition("@")[0])
+        entry = lives.find(thread, ref) or lives.find(thread, ref.rpartition("@")[0])
         return entry.title if entry is not None else None
 
     return Called(title, ids=ids)
 
 
 def summary_fate(
-    history: ItemHistory, reader: StepReader, ordinal: int, thread: int, summary: str, target: str,
+    lives: Lives, reader: StepReader, ordinal: int, thread: int, summary: str, target: str,
     called: Called,
 ) -> Iterator[Link]:  # fmt: skip
     """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
     seen = set[str]()
     for _ in range(_FATES):
-        entry = history.find(thread, summary) or history.find(thread, summary.rpartition("@")[0])
+        entry = lives.find(thread, summary) or lives.find(thread, summary.rpartition("@")[0])
         if entry is None or entry.item in seen:
             return
         seen.add(entry.item)
-        life = history.life(entry.number, ordinal)
+        life = lives.life(entry.number, ordinal)
         if not life:
             text = f"{called.summary(entry.item)} was in no frame so far"
             yield Link("compaction", "summary-absent", text, None, None, {"item": entry.item}, "derived")
@@ -84,10 +84,10 @@ class SentenceChain:
     """Makes the sentences of a chain, in the order in which things happened."""
 
     def __init__(
-        self, inspector: Inspector, history: ItemHistory, reader: StepReader, ordinal: int,
-        entry: ItemEntry, life: list[HistoryRow], state: State, *, ids: bool,
+        self, inspector: Inspector, lives: Lives, reader: StepReader, ordinal: int,
+        entry: Entry, life: list[LifeMoment], state: State, *, ids: bool,
     ) -> None:  # fmt: skip
-        self._chronicle = history
+        self._lives = lives
         self._reader = reader
         self._ordinal = ordinal
         self._entry = entry
@@ -95,10 +95,10 @@ class SentenceChain:
         self._state: State = state
         self._target = inspector.params.target
         self._policy = inspector.params.policy
-        self._called = called_in(history, entry.thread, ids=ids)
+        self._called = called_in(lives, entry.thread, ids=ids)
         prefix = f"{entry.item}@"
-        others = history.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
-        self._named = ItemRefs(entry.item, frozenset(history.entry(n).item for n in others))
+        others = lives.fitting(entry.thread, lambda item: item.startswith(prefix))
+        self._named = ItemRefs(entry.item, frozenset(other.item for other in others))
 
     def links(self, *, everything: bool) -> tuple[list[Link], int]:
         """The chain, and how many changes in the middle of it are left out."""
@@ -119,8 +119,8 @@ class SentenceChain:
             return False
         links = [*self._evidence(self._life[-1].last).left(self._life[-1].cause)]
         view = links[0].numbers.get("view") if links and links[0].verdict == "not-told" else None
-        entry = self._chronicle.find(self._entry.thread, view) if isinstance(view, str) else None
-        return entry is not None and entry.number in self._chronicle.frame(self._ordinal)
+        entry = self._lives.find(self._entry.thread, view) if isinstance(view, str) else None
+        return entry is not None and entry.number in self._lives.frame(self._ordinal)
 
     def _evidence(self, ordinal: int) -> StepEvidence:
         return StepEvidence(self._reader, ordinal, self._named, self._target, self._called)
@@ -148,7 +148,7 @@ class SentenceChain:
 
     # One change
 
-    def _row(self, row: HistoryRow) -> Iterator[Link]:
+    def _row(self, row: LifeMoment) -> Iterator[Link]:
         if row.simulated and row.status in _BY_POLICY:
             yield self._by_policy(row)
             return
@@ -159,7 +159,7 @@ class SentenceChain:
         for link in say(row):
             yield _simulated(link) if row.simulated else link
 
-    def _by_policy(self, row: HistoryRow) -> Link:
+    def _by_policy(self, row: LifeMoment) -> Link:
         """A change that the policy made under which the trace is replayed: no record is about it."""
         what = _BY_POLICY[row.status].format(policy=self._policy)
         why = f" ({row.cause})" if row.cause else ""
@@ -170,7 +170,7 @@ class SentenceChain:
             {"policy": self._policy, "cause": row.cause}, "simulated",
         )  # fmt: skip
 
-    def _added(self, row: HistoryRow) -> Iterator[Link]:
+    def _added(self, row: LifeMoment) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         yield from evidence.surface()
         yield from evidence.selection()
@@ -189,14 +189,14 @@ class SentenceChain:
                 "assembly", "entered", text, link.at, link.event, {**link.numbers, "tokens": row.tokens}
             )
         else:
-            basis = self._chronicle.step(row.first).basis
+            basis = self._lives.step(row.first).basis
             text = f"entered the window, by {_BASIS.get(basis, basis)}{size}"
             came = evidence.came()
             rest = self._rest(event) if basis in ("assembly", "selection") or came is None else came.event
             yield Link("window", "entered", text, evidence.moment, rest, {"tokens": row.tokens}, "derived")
         yield from evidence.injection()
 
-    def _updated(self, row: HistoryRow) -> Iterator[Link]:
+    def _updated(self, row: LifeMoment) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         yield from evidence.budget()
         yield from evidence.redacted()
@@ -214,7 +214,7 @@ class SentenceChain:
             event = evidence.window() or self._reader.at_line(row.line)
             yield self._derived("window", "stale", text, row.first, event, held=row.held)
 
-    def _touched(self, row: HistoryRow) -> Iterator[Link]:
+    def _touched(self, row: LifeMoment) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         if "rescored" in row.flags:
             yield from evidence.selection()
@@ -226,7 +226,7 @@ class SentenceChain:
             text = f"is unchanged itself; from here on {size}"
             yield self._derived("window", "touched", text, row.first, evidence.window(), held=row.held)
 
-    def _omitted(self, row: HistoryRow) -> Iterator[Link]:
+    def _omitted(self, row: LifeMoment) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         found = list(evidence.about(kept=False)) or list(evidence.compacted())
         if row.last != row.first:
@@ -261,7 +261,7 @@ class SentenceChain:
                     event, "budget", "limits", f"the limits there{text.replace(';', ':', 1)}", **numbers
                 )
 
-    def _removed(self, row: HistoryRow) -> Iterator[Link]:
+    def _removed(self, row: LifeMoment) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         found = list(evidence.left(row.cause))
         cause = row.cause or "unrecorded"
@@ -277,14 +277,14 @@ class SentenceChain:
             if link.verdict == "compacted" and isinstance(into, str):
                 thread = self._entry.thread
                 yield from summary_fate(
-                    self._chronicle, self._reader, self._ordinal, thread, into, self._target, self._called
+                    self._lives, self._reader, self._ordinal, thread, into, self._target, self._called
                 )
                 break
         if row.held:
             text = f"its old copies stayed in the window, stale, with {row.held:,} tokens"
             yield self._derived("window", "stale", text, row.first, evidence.window(), held=row.held)
 
-    def _gone(self, row: HistoryRow) -> Iterator[Link]:
+    def _gone(self, row: LifeMoment) -> Iterator[Link]:
         event = self._evidence(row.first).window()
         if row.held:
             text = f"some of its stale copies left the window; {row.held:,} tokens of them are there"
@@ -320,8 +320,12 @@ class SentenceChain:
             if row.status not in _STAYS:
                 break
             start = row
-        step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
-        size = f"its copies hold {share_of_sent(since.held, step)}" if since.held else "its size is not known"
+        step, moment = self._lives.step(self._ordinal), self._reader.moment(self._ordinal)
+        size = (
+            f"its copies hold {share_of_sent(since.held, step.window)}"
+            if since.held
+            else "its size is not known"
+        )
         text = (
             f"is in the window since turn {_named(self._reader.moment(start.first))}; {size}; "
             f"{_KEEPS.get(step.mode, '')}"
@@ -331,13 +335,13 @@ class SentenceChain:
             "window", "current", text.rstrip("; "), moment,
             self._rest(evidence.window()) or self._reader.rest_at(since.line),
             {
-                "held": since.held or None, **step_sizes(step),
+                "held": since.held or None, **step_sizes(step.window),
                 "since_turn": self._reader.moment(start.first).turn,
             },
             "derived",
         )  # fmt: skip
         yield from evidence.injection()
-        if not step.flags & INJECTED:
+        if step.layer != "injected":
             text = "that the window was sent is not recorded: there is no injection for this step"
             yield Link("injection", "not-recorded", text, moment, None, {}, "derived")
 
@@ -351,8 +355,8 @@ class SentenceChain:
         """The state of a version that was asked for, and what took its place."""
         if wanted is None or not self._life or self._state in ("later", "available"):
             return self._state, []
-        at: HistoryRow | None = None
-        after: tuple[HistoryRow, Item, Event] | None = None
+        at: LifeMoment | None = None
+        after: tuple[LifeMoment, Item, Event] | None = None
         for row in self._life[-_VERSIONS:]:
             if row.status not in ("added", "updated"):
                 continue

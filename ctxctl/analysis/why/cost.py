@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from ctxctl.analysis.why.reading import StepReader
+from ctxctl.model.results import Window
 from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
-from ctxctl.session.history import HistoryRow, ItemHistory, StepRow
+from ctxctl.store.lives import LifeMoment, Lives
 from ctxctl.wording import plural, share
 
 _SEEN: Final = ("added", "updated", "skipped")
@@ -23,7 +24,7 @@ _NAMED: Final = 6
 class CarryingRequests:
     """The requests that carried an item, as runs of steps with the same tokens."""
 
-    def __init__(self, reader: StepReader, ordinal: int, life: list[HistoryRow]) -> None:
+    def __init__(self, reader: StepReader, ordinal: int, life: list[LifeMoment]) -> None:
         self.runs: list[tuple[list[int], int]] = []
         """Ordinals of the thread's steps, and the tokens that all copies held in each."""
         steps = reader.steps_of(ordinal)
@@ -48,46 +49,48 @@ class CarryingRequests:
         return sum(len(steps) * held for steps, held in self.runs)
 
 
-def carried_cost(
-    history: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
-) -> list[Link]:
+def carried_cost(lives: Lives, reader: StepReader, ordinal: int, life: list[LifeMoment]) -> list[Link]:
     """What an item has cost so far, in tokens; none where it never was in a frame with some."""
     found = CarryingRequests(reader, ordinal, life)
     if not found.requests:
         return []
-    rows = [history.step(n) for steps, _ in found.runs for n in steps]
-    all_used = sum(step.used for step in rows)
-    part = f", {share(found.tokens, all_used, fine=True)} of what {_was_sent(rows)}" if all_used else ""
+    windows = [lives.step(n).window for steps, _ in found.runs for n in steps]
+    all_used = sum(window.used for window in windows)
+    part = f", {share(found.tokens, all_used, fine=True)} of what {_was_sent(windows)}" if all_used else ""
     requests = plural(found.requests, "request")
     text = f"has cost {found.tokens:,} tokens in {requests} so far{part}"
     numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
     return [Link("cost", "spent", text, reader.moment(ordinal), None, numbers, "derived")]
 
 
-def _was_sent(steps: list[StepRow]) -> str:
+def _was_sent(windows: list[Window]) -> str:
     """What a sum over requests is of."""
-    if all(step.method == "reported" for step in steps):
-        return "was billed for them" if len(steps) > 1 else "was billed for it"
-    if all(only_recorded(step.method, step.unrecorded) for step in steps):
-        return "is recorded of them" if len(steps) > 1 else "is recorded of it"
+    if all(window.used_method == "reported" for window in windows):
+        return "was billed for them" if len(windows) > 1 else "was billed for it"
+    if all(only_recorded(window.used_method, window.unrecorded) for window in windows):
+        return "is recorded of them" if len(windows) > 1 else "is recorded of it"
     return "is known to have been sent in them"
 
 
-def share_of_sent(tokens: int, step: StepRow) -> str:
+def _sent(window: Window) -> str:
+    return sent_words(window.used, window.used_method, window.unrecorded, window.used_error)
+
+
+def share_of_sent(tokens: int, window: Window) -> str:
     """A number of tokens as a part of what a step sent."""
-    text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded, step.error)}"
-    if tokens and step.used > 0:
-        text += f", {share(tokens, step.used, fine=True)}"
-    return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
+    text = f"{tokens:,} of {_sent(window)}"
+    if tokens and window.used > 0:
+        text += f", {share(tokens, window.used, fine=True)}"
+    return f"{text}; {NOT_KNOWN}" if only_recorded(window.used_method, window.unrecorded) else text
 
 
-def step_sizes(step: StepRow) -> dict[str, int | float | str | None]:
+def step_sizes(window: Window) -> dict[str, int | float | str | None]:
     """The figures of that by name, as far as they are known."""
-    known = {"used": step.used, "recorded": step.recorded, "unrecorded": step.unrecorded}
-    return {**_known(known), "used_method": step.method, **_known({"used_error": step.error})}
+    known = {"used": window.used, "recorded": window.recorded, "unrecorded": window.unrecorded}
+    return {**_known(known), "used_method": window.used_method, **_known({"used_error": window.used_error})}
 
 
-def uncut_tokens(life: list[HistoryRow]) -> int | None:
+def uncut_tokens(life: list[LifeMoment]) -> int | None:
     """Tokens of an item as it was last uncut; of one that was only ever seen cut, what was left of it."""
     if not life:
         return None
@@ -96,50 +99,50 @@ def uncut_tokens(life: list[HistoryRow]) -> int | None:
 
 
 def room_needed(
-    history: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow], said: list[Link]
+    lives: Lives, reader: StepReader, ordinal: int, life: list[LifeMoment], said: list[Link]
 ) -> list[Link]:
     """What it would take to have an item that is not there: tokens, and what would have to go."""
     tokens = uncut_tokens(life)
-    moment, step = reader.moment(ordinal), history.step(ordinal)
+    moment, window = reader.moment(ordinal), lives.step(ordinal).window
     if not tokens:
         text = "its size is not recorded: what it would take to have it here is not known"
         return [Link("room", "unknown", text, moment, None, {}, "derived")]
-    numbers = {"tokens": tokens, **step_sizes(step), "cap": step.cap, "limit_source": step.source}
-    if step.cap is None:
-        why = f" ({step.note.rstrip('.')})" if step.note else ""
+    numbers = {"tokens": tokens, **step_sizes(window), "cap": window.cap, "limit_source": window.limit_source}
+    if window.cap is None:
+        why = f" ({window.limit_note.rstrip('.')})" if window.limit_note else ""
         text = f"it would take {tokens:,} tokens; "
         text += _in_characters(said, ordinal) or (
             f"no limit is known{why}, so whether they were free is not known"
         )
         return [Link("room", "no-limit", text, moment, None, _known(numbers), "derived")]
-    cap, free = limit_words(step.cap, step.source), step.cap - step.used
+    cap, free = limit_words(window.cap, window.limit_source), window.cap - window.used
     numbers["free"] = free
     if tokens <= free:
-        text = f"its size would have fitted: {tokens:,} tokens, and {free:,} of {cap} were free{_with(step)}"
+        text = (
+            f"its size would have fitted: {tokens:,} tokens, and {free:,} of {cap} were free{_with(window)}"
+        )
         text += _by_its_own(said, ordinal)
         return [Link("room", "fits", text, moment, None, _known(numbers), "derived")]
     need = tokens - free
     over = f"{free:,} free" if free >= 0 else f"over by {-free:,} already"
     text = (
-        f"it would take {tokens:,} tokens with {over} of {cap}{_with(step)}: {need:,} would have to go, "
-        f"or {_limit_of(step, need)}"
+        f"it would take {tokens:,} tokens with {over} of {cap}{_with(window)}: {need:,} would have to go, "
+        f"or {_limit_of(window, need)}"
     )
     numbers["need"] = need
     found = [Link("room", "short", text, moment, None, _known(numbers), "derived")]
-    return found + _sets(history, reader, ordinal, need, _strategy(said))
+    return found + _sets(lives, reader, ordinal, need, _strategy(said))
 
 
-def _with(step: StepRow) -> str:
+def _with(window: Window) -> str:
     """What was sent, and where a limit that no record says is from."""
-    text = f" after {sent_words(step.used, step.method, step.unrecorded, step.error)}"
-    if step.source == "catalogue" and step.note:
-        text += f" ({step.note.rstrip('.')})"
+    text = f" after {_sent(window)}"
+    if window.limit_source == "catalogue" and window.limit_note:
+        text += f" ({window.limit_note.rstrip('.')})"
     return text
 
 
-def compaction_figures(
-    history: ItemHistory, reader: StepReader, ordinal: int, life: list[HistoryRow]
-) -> list[Link]:
+def compaction_figures(lives: Lives, reader: StepReader, ordinal: int, life: list[LifeMoment]) -> list[Link]:
     """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
     request before that had sent.  None where the client's rule is not known."""
     left = next((row for row in reversed(life) if row.status == "removed"), None)
@@ -147,11 +150,11 @@ def compaction_figures(
     at = bisect_left(steps, left.first) if left is not None else 0
     if left is None or left.cause != "compacted" or at == 0:
         return []
-    before = history.step(steps[at - 1])
+    before = lives.step(steps[at - 1]).window
     if before.threshold is None:
         return []
-    size = sent_words(before.used, before.method, before.unrecorded, before.error)
-    rule = f" ({before.line.rstrip('.')})" if before.line else ""
+    size = _sent(before)
+    rule = f" ({before.threshold_source.rstrip('.')})" if before.threshold_source else ""
     text = (
         f"the client compacts by itself at {before.threshold:,} tokens{rule}; "
         f"the request before the compaction: {size}"
@@ -181,12 +184,12 @@ def _in_characters(said: list[Link], ordinal: int) -> str | None:
     return None
 
 
-def _limit_of(step: StepRow, need: int) -> str:
+def _limit_of(window: Window, need: int) -> str:
     """Which limit would have to be how high."""
-    assert step.cap is not None
-    if step.limit is not None and step.cap >= step.limit - (step.reserved or 0):
-        return f"the window would have to be {step.limit + need:,} instead of {step.limit:,}"
-    return f"the limit on input would have to be {step.cap + need:,} instead of {step.cap:,}"
+    assert window.cap is not None
+    if window.limit is not None and window.cap >= window.limit - (window.reserved or 0):
+        return f"the window would have to be {window.limit + need:,} instead of {window.limit:,}"
+    return f"the limit on input would have to be {window.cap + need:,} instead of {window.cap:,}"
 
 
 def _strategy(said: list[Link]) -> str | None:
@@ -195,22 +198,20 @@ def _strategy(said: list[Link]) -> str | None:
     return next((name for name in named if isinstance(name, str)), None)
 
 
-def _sets(
-    history: ItemHistory, reader: StepReader, ordinal: int, need: int, strategy: str | None
-) -> list[Link]:
+def _sets(lives: Lives, reader: StepReader, ordinal: int, need: int, strategy: str | None) -> list[Link]:
     """What would make the room: in the order of the recorded strategy, and the fewest items."""
-    frame = history.frame(ordinal)
+    frame = lives.frame(ordinal)
     held = {item: row.held for item, row in frame.items() if row.held > 0}
     moment = reader.moment(ordinal)
     found = []
-    order = _in_order(history, frame, strategy)
+    order = _in_order(lives, frame, strategy)
     for what, names in ((f"in the order of {strategy}", order), ("the fewest", fewest_items(held, need))):
         if what != "the fewest":
             names = _until(names, held, need)
         if not names:
             continue
         total = sum(held[item] for item in names)
-        shown = ", ".join(f"{history.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
+        shown = ", ".join(f"{lives.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         count = plural(len(names), "item")
         text = f"{what} that would have to go: {count} with {total:,} tokens: {shown}{more}"
@@ -225,13 +226,13 @@ def _sets(
     return found
 
 
-def _in_order(history: ItemHistory, frame: dict[int, HistoryRow], strategy: str | None) -> list[int] | None:
+def _in_order(lives: Lives, frame: dict[int, LifeMoment], strategy: str | None) -> list[int] | None:
     """What may go, in the order in which a strategy takes it; None where the strategy gives no order."""
     if strategy not in _ORDERS:
         return None
     kept = ("tools", "system")
-    loose = [n for n in frame if segment_of(history.entry(n).kind) not in kept and frame[n].held > 0]
-    came = {n: history.life(n)[0].number for n in loose}
+    loose = [n for n in frame if segment_of(lives.entry(n).kind) not in kept and frame[n].held > 0]
+    came = {n: lives.life(n)[0].number for n in loose}
     return sorted(loose, key=came.__getitem__, reverse=strategy == "truncate_tail")
 
 

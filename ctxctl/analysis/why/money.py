@@ -13,12 +13,12 @@ from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.why import Link, Why
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from ctxctl.wording import dollars, plural
 
 if TYPE_CHECKING:
+    from ctxctl.model.results import Step
     from ctxctl.session.facade import Inspector
-    from ctxctl.session.history import StepRow
     from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 
@@ -29,14 +29,14 @@ def money_for_item(
 
     It is between what it would be had as much of it as possible been read from a cache, and as little.
     """
-    history, reader = item_history_of(inspector), StepReader(inspector)
-    entry = history.find(history.thread_of(why.ordinal), why.item)
+    lives, reader = lives_of(inspector), StepReader(inspector)
+    entry = lives.find(lives.thread_of(why.ordinal), why.item)
     if entry is None or why.state in ("unknown", "unread", "later", "available"):
         return
     from ctxctl.tokens.catalogue.rates import RateBook
 
     book = RateBook(models)
-    life = history.life(entry.number, why.ordinal)
+    life = lives.life(entry.number, why.ordinal)
     found = CarryingRequests(reader, why.ordinal, life)
     moment = reader.moment(why.ordinal)
     low = high = ZERO
@@ -44,7 +44,7 @@ def money_for_item(
     note = ""
     for steps, held in found.runs:
         for ordinal in steps:
-            step = history.step(ordinal)
+            step = lives.step(ordinal)
             rates = _rates(book, step)
             span = _between(step, rates.rates, held)
             if span is None:
@@ -66,33 +66,38 @@ def money_for_item(
         yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
     tokens = uncut_tokens(life) if why.state in ("out", "omitted") else None
     if tokens:
-        step = history.step(why.ordinal)
+        step = lives.step(why.ordinal)
         rate = _rates(book, step).rates.input
         if rate is not None:
             text = f"would cost {dollars(rate * tokens / MILLION)} more in this request, as plain input"
             yield Link("cost", "would-cost", text, moment, None, {"tokens": tokens}, "derived")
 
 
-def _rates(book: RateBook, step: StepRow) -> Priced:
-    return book.rates(step.model, step.provider, step.day, step.billed or step.used)
+def _rates(book: RateBook, step: Step) -> Priced:
+    usage = step.usage
+    billed = usage.reported_input if usage is not None else None
+    provider = usage.provider if usage is not None else None
+    return book.rates(step.model, provider, (step.time or "")[:10] or None, billed or step.window.used)
 
 
-def _between(step: StepRow, rates: Rates, held: int) -> tuple[Decimal, Decimal] | None:
+def _between(step: Step, rates: Rates, held: int) -> tuple[Decimal, Decimal] | None:
     """The least and the most that some tokens of a request can have cost; None where a rate is not known."""
     if rates.input is None:
         return None
-    cached, written, billed = step.cached or 0, step.written or 0, step.billed or 0
-    hour = min(step.written_1h or 0, written)
-    if not billed or cached + written > billed or not step.used:
+    cache, used = step.cache, step.window.used
+    cached, written = cache.reported_cached or 0, cache.reported_cache_write or 0
+    billed = (step.usage.reported_input if step.usage is not None else None) or 0
+    hour = min(cache.reported_cache_write_1h or 0, written)
+    if not billed or cached + written > billed or not used:
         cached = written = hour = 0
     else:
-        cached, written, hour = (step.used * part // billed for part in (cached, written - hour, hour))
+        cached, written, hour = (used * part // billed for part in (cached, written - hour, hour))
     needed = ((cached, rates.cache_read), (written, rates.cache_write), (hour, rates.cache_write_1h))
     if any(part and rate is None for part, rate in needed):
         return None
-    held = min(held, step.used) if step.used else held
+    held = min(held, used) if used else held
     bands = [(rate or ZERO, part) for part, rate in needed]
-    bands.append((rates.input, max(0, step.used - cached - written - hour)))
+    bands.append((rates.input, max(0, used - cached - written - hour)))
     bands = sorted(band for band in bands if band[1])
     return _filled(bands, held) / MILLION, _filled(bands[::-1], held) / MILLION
 

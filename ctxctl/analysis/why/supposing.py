@@ -24,12 +24,12 @@ from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import policy_by_name
 from ctxctl.session.answer_cache import answers_of
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from ctxctl.session.params import fitter_of
 
 if TYPE_CHECKING:
+    from ctxctl.model.results import Window
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.session.history import StepRow
 
 _MOST_BYTES: Final = 128 << 20
 """Of a session up to the step; a longer one is not replayed for this."""
@@ -162,35 +162,35 @@ class _RoomSearch:
             self._progress(min(0.99, number / 20))
 
     def _tried(self, probes: Probes, policy: Fitter, whose: str) -> list[Link]:
-        step = item_history_of(self._inspector).step(self._why.ordinal)
-        low = step.cap or 0
+        window = lives_of(self._inspector).step(self._why.ordinal).window
+        low = window.cap or 0
         most = probes.unlimited(policy)
         moment = StepReader(self._inspector).moment(self._why.ordinal)
         name = f"policy {policy.name}{whose}"
         if not most.present:
             text = f"none found: under {name} it is not there even with no limit at all"
             return [Link("whatif", "none", text, moment, None, {"policy": policy.name}, "simulated")]
-        now = "none is known" if step.cap is None else _now(step)
+        now = "none is known" if window.cap is None else _now(window)
         found = []
-        numbers: dict[str, int | float | str | None] = {"policy": policy.name, "recorded": step.cap}
-        if step.cap is not None:
-            numbers["limit_source"] = step.source
-        if step.cap is not None and probes.present(policy, low):
-            text = f"under {name} it would be there with {_the_limit(step)} tokens of input"
+        numbers: dict[str, int | float | str | None] = {"policy": policy.name, "recorded": window.cap}
+        if window.cap is not None:
+            numbers["limit_source"] = window.limit_source
+        if window.cap is not None and probes.present(policy, low):
+            text = f"under {name} it would be there with {_the_limit(window)} tokens of input"
             found.append(Link("whatif", "policy", text, moment, None, {**numbers, "cap": low}, "simulated"))
         else:
             absent, present = _bisected(probes, policy, low, max(most.wanted, low + 1))
             text = (
                 f"under {name} it would be there with a limit of {present:,} tokens of input or more ({now})"
             )
-            text += _beside(step, present)
+            text += _beside(window, present)
             if present == 1:
                 text = f"under {name} it would be there whatever the limit: the policy does not take it out"
             elif present - absent > 1:
                 text += f"; with {absent:,} it would not, and what is between was not tried"
             numbers |= {"cap": present, "absent_at": absent}
             found.append(Link("whatif", "limit", text, moment, None, numbers, "simulated"))
-        return found + (_others(probes, policy, step, step.cap) if step.cap is not None else [])
+        return found + (_others(probes, policy, window, window.cap) if window.cap is not None else [])
 
     def _policy(self) -> tuple[Fitter, str]:
         """The policy that the limit is looked for under, and why it is that one."""
@@ -219,35 +219,36 @@ def _bisected(probes: Probes, policy: Fitter, absent: int, present: int) -> tupl
     return absent, present
 
 
-def _others(probes: Probes, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
+def _others(probes: Probes, tried: Fitter, window: Window, cap: int) -> list[Link]:
     if probes.events > _MANY:
         return []
     keeps = [name for name in _OTHERS if name != tried.name and probes.present(_fitter(name), cap)]
     names = ", ".join(keeps)
     text = (
-        f"with {_the_limit(step)} it would be there under {names}"
+        f"with {_the_limit(window)} it would be there under {names}"
         if keeps
-        else f"with {_the_limit(step)} none of the other policies keeps it: "
+        else f"with {_the_limit(window)} none of the other policies keeps it: "
         f"{', '.join(name for name in _OTHERS if name != tried.name)}"
     )
     return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
 
 
-def _now(step: StepRow) -> str:
+def _now(window: Window) -> str:
     """The limit in force, behind another one."""
-    assert step.cap is not None
-    return f"{'recorded' if step.source in _OF_RECORD else 'now'}: {limit_words(step.cap, step.source)}"
+    assert window.cap is not None
+    whose = "recorded" if window.limit_source in _OF_RECORD else "now"
+    return f"{whose}: {limit_words(window.cap, window.limit_source)}"
 
 
-def _the_limit(step: StepRow) -> str:
-    assert step.cap is not None
-    kind = "recorded limit" if step.source in _OF_RECORD else "limit"
-    return f"the {kind} of {limit_words(step.cap, step.source)}"
+def _the_limit(window: Window) -> str:
+    assert window.cap is not None
+    kind = "recorded limit" if window.limit_source in _OF_RECORD else "limit"
+    return f"the {kind} of {limit_words(window.cap, window.limit_source)}"
 
 
-def _beside(step: StepRow, limit: int) -> str:
+def _beside(window: Window, limit: int) -> str:
     """How much of a limit is taken by what no policy can leave out: what was sent and is not recorded."""
-    beside = step.unrecorded or 0
+    beside = window.unrecorded or 0
     if not 0 < beside < limit:
         return ""
     return f", about {rounded_size(beside):,} of them for what is sent and not recorded"

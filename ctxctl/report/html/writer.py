@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from ctxctl.analysis.costs import Costs, StepCost
+from ctxctl.engine.replay.walked import Walked
 from ctxctl.lint.run import LintedWalk
 from ctxctl.model.findings import Finding
 from ctxctl.model.problem import Problem
@@ -29,7 +30,6 @@ from ctxctl.report.html.frames import Frames, Thread
 from ctxctl.session import Inspector
 from ctxctl.session.item_words import directory_of
 from ctxctl.session.survey import row_of
-from ctxctl.session.walked import Walked
 from ctxctl.text import visible
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.wording import dollars, tables

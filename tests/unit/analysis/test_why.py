@@ -19,8 +19,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
-from ctxctl.session import Inspector, history_file
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session import Inspector
 from tests.oracle import build, real
 from tests.oracle.build import Event, assembly, at, budget, compact, event, inject, item, remove, select
 
@@ -428,45 +427,6 @@ def test_a_redacted_text_is_not_searched(tmp_path: Path) -> None:
     with opened(tmp_path, *steps) as inspector:
         assert explain_item(inspector, 0, build.WALK[3:]).item == "B"
         assert explain_item(inspector, 0, build.ABC[2:]).state == "unknown"
-
-
-def test_the_history_is_kept_and_only_for_this_file(tmp_path: Path) -> None:
-    where = tmp_path / "trace.jsonl"
-    with opened(tmp_path, STEP_1) as inspector:
-        made = item_history_of(inspector)
-        first = explain_item(inspector, 0, "B")
-    with Inspector.open(where) as inspector:
-        read = item_history_of(inspector)
-        assert inspector.summary is None, "nothing was replayed"
-        assert (read.rows, read.items, read.steps, read.strings) == (
-            made.rows,
-            made.items,
-            made.steps,
-            made.strings,
-        )
-        assert explain_item(inspector, 0, "B") == first
-    with Inspector.open(where, encoding="cl100k_base") as inspector:
-        item_history_of(inspector)
-        assert inspector.summary is not None, "another encoding, other tokens"
-    with where.open("ab") as file:
-        file.write(build.lines(at("t2", "s2", remove("A", "expired"), event_id="late")))
-    with Inspector.open(where) as inspector:
-        assert explain_item(inspector, len(item_history_of(inspector)) - 1, "A").state == "out"
-
-
-def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
-    from ctxctl.trace.cache_files import cache_file
-
-    with opened(tmp_path, STEP_1) as inspector:
-        item_history_of(inspector)
-        path = cache_file(inspector.trace.source, "why")
-        assert path is not None
-        whole = path.read_bytes()
-        for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
-            path.write_bytes(data)
-            assert history_file.load_history(inspector.trace.source, "") is None
-    with Inspector.open(tmp_path / "trace.jsonl") as inspector:
-        assert explain_item(inspector, 0, "A").state == "current"
 
 
 def test_the_fewest() -> None:

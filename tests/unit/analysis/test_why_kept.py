@@ -21,7 +21,7 @@ from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.model.why import WhatIf
 from ctxctl.session import Inspector, answer_cache, import_cache, kept_replays
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from ctxctl.trace import inputs
 from tests.unit.session.test_kept import cut, flip, foreign, link, lose, tear
 
@@ -63,7 +63,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
 
 def answers(path: Path, *items: str, at: int = -1, **how: Any) -> list[WhatIf]:
     with Inspector.open(path, **{"own_models": SMALL, **how}) as inspector:
-        ordinal = at % len(item_history_of(inspector))
+        ordinal = at % len(lives_of(inspector))
         whys = [explain_item(inspector, ordinal, item) for item in items or ITEMS]
         return [supposed_outcomes(inspector, why) for why in whys]
 
@@ -224,5 +224,5 @@ def test_the_history_of_a_capture_that_its_import_found_fault_with_is_kept(
     monkeypatch.setattr(Inspector, "outline", replayed)
     assert answers(capture) == expected
     with Inspector.open(capture, own_models=SMALL) as inspector:
-        item_history_of(inspector)
+        lives_of(inspector)
         assert inspector.problem_count == 1

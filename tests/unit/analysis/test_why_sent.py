@@ -10,7 +10,7 @@ from ctxctl.analysis.why.answer import explain_item
 from ctxctl.analysis.why.supposing import supposed_outcomes
 from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.why import Link, Why
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from tests.oracle import build
 from tests.oracle.build import assembly, at, budget, compact, inject, item, usage
 from tests.oracle.real import opened
@@ -151,22 +151,19 @@ def test_the_smallest_limit_holds_what_is_not_recorded(tmp_path: Path) -> None:
     )
 
 
-def test_sizes_survive_in_the_kept_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lives_have_the_sizes_of_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     catalogue(monkeypatch, 200)
     expecting(monkeypatch)
-    rows = []
-    for _ in range(2):
-        with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
-            history = item_history_of(inspector)
-            rows.append([history.step(n) for n in range(3)])
-    assert rows[0] == rows[1]
-    assert [(row.method, row.recorded, row.source) for row in rows[1]] == [
+    with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
+        lives = lives_of(inspector)
+        windows = [lives.step(n).window for n in range(3)]
+    assert [(one.used_method, one.recorded, one.limit_source) for one in windows] == [
         ("reported", 5, "catalogue"),
         ("reported", 13, "catalogue"),
         ("expected", 17, "catalogue"),
     ]
-    assert [row.unrecorded for row in rows[1]] == [100, 102, 102]
+    assert [one.unrecorded for one in windows] == [100, 102, 102]
 
 
 def test_words() -> None:

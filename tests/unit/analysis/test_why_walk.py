@@ -14,7 +14,7 @@ from ctxctl.analysis.why.answer import explain_item
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from ctxctl.session import Inspector
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.cases import ALL
@@ -33,7 +33,7 @@ def asked(inspector: Inspector, ordinal: int, item: str, **how: Any) -> dict[str
 
 def pairs(inspector: Inspector, some: Random, most: int) -> list[tuple[int, str]]:
     """Steps and items of their threads, present and absent ones."""
-    known = item_history_of(inspector)
+    known = lives_of(inspector)
     entries = list(known.entries())
     found = [
         (ordinal, entry.item)

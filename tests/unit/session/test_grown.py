@@ -17,10 +17,10 @@ from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
 from ctxctl.model.event import Event
-from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays, replay_writer
-from ctxctl.session.cache_key import made_under
-from ctxctl.session.history_cache import item_history_of
-from ctxctl.session.history_file import load_history
+from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays
+from ctxctl.session.item_lives import lives_of
+from ctxctl.store.lives import Lives
+from ctxctl.store.writer import RowWriter
 from ctxctl.trace import inputs, writer
 from ctxctl.trace.reader import Trace
 from tests.unit.session.test_kept import FAULTS, answers, in_child, kept_files, without_cache
@@ -189,23 +189,32 @@ def test_what_became_of_each_item_is_gone_on_with(path: Path, tmp_path: Path, ca
     assert came[-1], "the replay was gone on with"
     with Inspector.open(log) as inspector:
         assert inspector.problem_count == len(inspector.opened.problems)
-        under = made_under(inspector.params, inspector.strategy, inspector.edits)
-        assert under is not None
-        kept = load_history(inspector.trace.source, under)
+        store = inspector.kept_replay()
+        assert store is not None
+        kept = lives_in(store.lives())
     os.environ["CTXCTL_CACHE"] = "off"
     try:
         with Inspector.open(log) as inspector:
-            fresh = item_history_of(inspector)
+            fresh = lives_in(lives_of(inspector))
     finally:
         del os.environ["CTXCTL_CACHE"]
-    assert kept is not None
-    assert len(kept.rows["item"]) > 5
-    told = [[kept.life(entry.number) for entry in kept.entries()], [kept.step(n) for n in range(len(kept))]]
-    assert told == [
-        [fresh.life(one.number) for one in fresh.entries()],
-        [fresh.step(n) for n in range(len(fresh))],
+    assert kept == fresh
+    assert len(kept[0]) > 2
+
+
+def lives_in(lives: Lives) -> list[list[Any]]:
+    """All that is asked of the lives of items."""
+    ordinals = range(len(lives))
+    return [
+        list(lives.entries()),
+        [lives.life(entry.number) for entry in lives.entries()],
+        [lives.step(n) for n in ordinals],
+        [lives.frame(n) for n in ordinals],
+        [
+            [lives.lacking(lives.thread_of(n), n), list(lives.surfaces(lives.thread_of(n), n))]
+            for n in ordinals
+        ],
     ]
-    assert list(kept.entries()) == list(fresh.entries())
 
 
 def ends_of_lines(data: bytes) -> list[int]:
@@ -298,7 +307,7 @@ def test_a_log_that_grew_but_begins_otherwise_is_read_anew(tmp_path: Path, came:
 def test_a_log_that_nobody_writes_to_is_not_marked(
     tmp_path: Path, came: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ctxctl.session.replay_rows.LATELY", 0.0)
+    monkeypatch.setattr("ctxctl.store.file.LATELY", 0.0)
     data = COMPACTION.read_bytes()
     assert read_and_grown(tmp_path / "one.jsonl", data, ends_of_lines(data)[-2])
     assert came == []
@@ -417,8 +426,8 @@ def test_killed_while_it_goes_on(at: int, tmp_path: Path, monkeypatch: pytest.Mo
             if event in ("os.rename", "os.remove", "sqlite3.connect", "tempfile.mkstemp", "shutil.copyfile"):
                 step()
 
-        put = replay_writer.ReplayWriter._put
-        monkeypatch.setattr(replay_writer.ReplayWriter, "_put", lambda *args: (step(), put(*args))[1])
+        put = RowWriter._put
+        monkeypatch.setattr(RowWriter, "_put", lambda *args: (step(), put(*args))[1])
         sys.addaudithook(audit)
         answers(log)
 

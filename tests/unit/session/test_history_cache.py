@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from ctxctl.model.whatif import Limits
-from ctxctl.session import Inspector, cache_key
+from ctxctl.session import Inspector, kept_replays
 
 TRACE = Path(__file__).parents[3] / "traces" / "notes-assistant.jsonl"
 
 
 def made_under(limits: Limits) -> str | None:
     with Inspector.open(TRACE, limits=limits) as inspector:
-        return cache_key.made_under(inspector.params, inspector.strategy, inspector.edits)
+        return kept_replays.made_under(inspector.params, inspector.strategy, inspector.edits)
 
 
 def test_limits_that_say_nothing_are_the_recorded_ones() -> None:
     with Inspector.open(TRACE) as inspector:
-        assert made_under(Limits()) == cache_key.made_under(
+        assert made_under(Limits()) == kept_replays.made_under(
             inspector.params, inspector.strategy, inspector.edits
         )
 

@@ -25,9 +25,11 @@ from ctxctl.analysis.blame import blame_frame
 from ctxctl.analysis.where import steps_where
 from ctxctl.engine.query import parse_query
 from ctxctl.report import jsonout
-from ctxctl.session import Inspector, import_cache, kept_replays, replay_rows, replay_writer
+from ctxctl.session import Inspector, import_cache, kept_replays
 from ctxctl.session.cache_room import cache_entries, prune_cache
 from ctxctl.session.walked import walked
+from ctxctl.store import file as store_file
+from ctxctl.store.writer import RowWriter
 from ctxctl.trace import inputs
 from ctxctl.trace.cache_files import only_reading
 
@@ -244,15 +246,14 @@ def test_a_native_trace_that_changed_is_kept_anew(tmp_path: Path, monkeypatch: p
 
 def test_a_replay_is_written_down_once(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    put = replay_writer.ReplayWriter._put
-    monkeypatch.setattr(
-        replay_writer.ReplayWriter, "_put", lambda self, *row: (written.append(row[:2]), put(self, *row))[1]
-    )
+    put = RowWriter._put
+    monkeypatch.setattr(RowWriter, "_put", lambda self, *row: (written.append(row), put(self, *row))[1])
     with Inspector.open(capture) as inspector:
         for _ in range(3):
             deque(inspector.walk(), 0)
-    assert written
-    assert len(written) == len(set(written))
+    steps = [row[1] for row in written if row[0] == "steps"]
+    assert steps
+    assert len(steps) == len(set(steps))
 
 
 def test_files_beside_it_count(tmp_path: Path) -> None:
@@ -387,7 +388,7 @@ def test_what_is_not_checked_would_give_wrong_answers(
     answers(capture)
     (path,) = (path for path in kept_files(cache) if path.suffix.startswith(".replay"))
     path.write_bytes(path.read_bytes().replace(b"user_message", b"user_massage"))
-    monkeypatch.setattr(replay_rows, "checked", lambda table, number, body: body[8:])
+    monkeypatch.setattr(store_file, "is_whole", lambda file: True)
     assert answers(capture) != expected
 
 
@@ -440,8 +441,8 @@ def test_killed_at_any_point_of_a_write(capture: Path, at: int, monkeypatch: pyt
             if event in ("open", "os.rename", "os.remove", "os.mkdir", "sqlite3.connect", "tempfile.mkstemp"):
                 step()
 
-        put = replay_writer.ReplayWriter._put
-        monkeypatch.setattr(replay_writer.ReplayWriter, "_put", lambda *args: (step(), put(*args))[1])
+        put = RowWriter._put
+        monkeypatch.setattr(RowWriter, "_put", lambda *args: (step(), put(*args))[1])
         sys.addaudithook(audit)
         answers(capture)
 

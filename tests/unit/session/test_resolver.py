@@ -11,7 +11,7 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
-from ctxctl.session.history_cache import item_history_of
+from ctxctl.session.item_lives import lives_of
 from ctxctl.session.resolver import ItemFound, NoItem, SeveralItems, ambiguous_item, resolve_item
 from tests.unit.session.resolving import DOORS, NONE, answers, names
 
@@ -95,7 +95,7 @@ def test_an_item_that_was_only_a_candidate_has_a_name_too() -> None:
 def test_the_inventory_has_the_items_that_a_replay_meets(trace: str) -> None:
     with Inspector.open(TRACES / f"{trace}.jsonl") as inspector:
         inventory = {(k, item) for k, shelf in inspector.items().shelves.items() for item in shelf.came}
-        history = item_history_of(inspector)
+        history = lives_of(inspector)
         met = {(history.threads[one.thread], one.item) for one in history.entries()}
     assert inventory == met
 

@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
-from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.model.content import Content
 from ctxctl.model.problem import Problem
-from ctxctl.model.results import Placement
 from ctxctl.trace.contents import StoredContent
-
-
-class WriterState(NamedTuple):
-    """What the writer of a kept replay knows of its rows."""
-
-    steps: int
-    """Steps written."""
-    placements: int
-    """Placements written."""
-    known: list[tuple[Placement, int]]
-    """Placements that it would know again, with their numbers."""
-    contents: dict[Content, int]
-    last: dict[ThreadKey, tuple[int, list[Placement], int]]
-    """By thread the last frame: its step, its placements, and frames since a whole one."""
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
@@ -52,7 +33,4 @@ class Mark(msgspec.Struct, frozen=True, array_like=True):
     placements: bytes
     """Numbers of the placements that are taken from the kept replay, four bytes each."""
     graph: bytes
-    """The engine, and what stands beside it; kept in pieces."""
-    history: bytes
-    """What had become of every item (`ItemHistory.state`)."""
-    pieces: int = 0
+    """The engine and what belongs to it; rows of their own."""
