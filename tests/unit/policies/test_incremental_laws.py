@@ -1,4 +1,4 @@
-"""Keepers decide, step by step, what their policy's `fit` decides of each window by itself: seeded walks."""
+"""Keepers decide, step by step, what the plain definition decides of each window by itself: seeded walks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from ctxctl.engine.simulate.state import SeatList
 from ctxctl.model.fitting import Candidate, Cut, Drop, Fit, Moves, Note, Outcome, Room, Seat, Swap
 from ctxctl.policies.registry import policy_by_name
+from tests.oracle.plain_policies import plain_fit
 from tests.unit.policies.fitting_help import candidate
 
 POLICIES = (
@@ -100,7 +101,7 @@ def test_each_step_is_decided_as_by_itself(name: str) -> None:
         stepwise, state = Stepwise(policy), None
         for step, (window, room) in enumerate(windows(Random(walk))):
             where = f"walk {walk}, step {step}"
-            plain = Fit("fits") if room is None else policy.fit(window, room, state)
+            plain = Fit("fits") if room is None else plain_fit(policy, window, room, state)
             state = plain.state
             outcome, seats = stepwise.step(window, room)
             assert [seat.candidate for seat in seats] == window, where

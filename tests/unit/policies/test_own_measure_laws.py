@@ -13,7 +13,7 @@ from ctxctl.plugins.amplifier.policy.context_simple import Amplifier
 from ctxctl.plugins.amplifier.policy.contract import AmplifierContract
 from ctxctl.plugins.amplifier.policy.messages import of_candidates, total
 from ctxctl.plugins.sibyl.policy.packs import Sibyl
-from ctxctl.policies.fitting.units import units_of
+from tests.oracle.plain_units import units_of
 from tests.unit.policies.fitting_help import candidate
 
 Case = list[Candidate]
