@@ -57,7 +57,7 @@ class IncrementalWindow:
         """`state` and `gone` (items that were left out) are of the step before."""
         self._policy = policy
         self._made_of = (state, gone)
-        self._scene = SeatList()
+        self._scene: SeatList[Placement] = SeatList()
         self._spare = _SEATS_FREE
         self._begin()
 

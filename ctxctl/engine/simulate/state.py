@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from operator import attrgetter
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.fitting import Candidate, Moves, Seat
@@ -13,6 +13,16 @@ from ctxctl.model.results import Placement
 
 Make = Callable[[Placement], Candidate]
 
+
+class Placed(Hashable, Protocol):
+    """What has a seat."""
+
+    @property
+    def item(self) -> str:
+        """The item that it is a copy of."""
+
+
+P = TypeVar("P", bound=Placed)
 _BEHIND: Final = 1 << 40
 """Between the places of two seats that came one behind the other at the end."""
 _BETWEEN: Final = 1 << 20
@@ -23,12 +33,12 @@ _LEAST: Final = 4
 by_place = attrgetter("place")
 
 
-class SeatList:
+class SeatList(Generic[P]):
     """The seats of one thread's window, in order."""
 
     def __init__(self) -> None:
         self.seats: list[Seat] = []
-        self.window: list[Placement] = []
+        self.window: list[P] = []
         """What sits there."""
         self._of: dict[str, list[Seat]] = {}
 
@@ -37,7 +47,7 @@ class SeatList:
         return self._of.get(item, [])
 
     def move_to(
-        self, window: list[Placement], make: Make, grown: tuple[list[Placement], int] = ([], 0)
+        self, window: list[P], make: Callable[[P], Candidate], grown: tuple[list[P], int] = ([], 0)
     ) -> Moves | None:
         """Take a window; None if there was no room for places in between, and all seats are new.
 
@@ -66,7 +76,7 @@ class SeatList:
             insort(self._of.setdefault(seat.placement.item, []), seat, key=by_place)
         return Moves(self.seats, left, came, ())
 
-    def _seated(self, splice: Splice[Placement], make: Make) -> list[Seat] | None:
+    def _seated(self, splice: Splice[P], make: Callable[[P], Candidate]) -> list[Seat] | None:
         """Seats for what is fresh, between those that stay on either side."""
         if not splice.inserted:
             return []
@@ -82,7 +92,7 @@ class SeatList:
                 return None
         return [Seat(make(p), low + step * number, p) for number, p in enumerate(splice.inserted, 1)]
 
-    def _anew(self, window: list[Placement], make: Make) -> None:
+    def _anew(self, window: list[P], make: Callable[[P], Candidate]) -> None:
         self.seats = [Seat(make(p), _BEHIND * number, p) for number, p in enumerate(window, 1)]
         self.window = window
         self._of = {}

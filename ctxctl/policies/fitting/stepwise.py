@@ -25,15 +25,15 @@ class StepwisePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         seats = [Seat(candidate, 4 * number) for number, candidate in enumerate(candidates, 1)]
         keeper.start(seats, state)
         outcome = keeper.step(Moves(seats, (), (), ()), room)
-        return _fit(seats, outcome, keeper.state())
+        return fit_of(seats, outcome, keeper.state())
 
 
 class ProtectingPolicy(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """One of them that spares what `Protection` says."""
 
 
-def _fit(seats: Sequence[Seat], outcome: Outcome, state: Any) -> Fit:
-    """Write the fates of all seats with their indexes."""
+def fit_of(seats: Sequence[Seat], outcome: Outcome, state: Any = None) -> Fit:
+    """Return what a keeper decided of all seats of a window, as `fit` would."""
     drops: list[Drop] = []
     cuts: list[Cut] = []
     swaps: list[Swap] = []

@@ -23,6 +23,7 @@ from ctxctl.report.budget import objects
 from ctxctl.report.jsonout import line
 from ctxctl.tokens.catalogue.rates import Priced
 from ctxctl.tokens.counter import Counter
+from tests.oracle.plain_policies import Plain
 
 
 def test_the_window_grows_as_worked_out_by_hand() -> None:
@@ -264,6 +265,35 @@ def test_every_fitting_policy_can_be_planned_with(policy: str) -> None:
     assert found.first_wanted.p95 == 6
     assert found.first_acted.p95 is not None
     assert found.first_acted.p95 <= found.first_wanted.p95
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["fifo", "fifo:target=0.6,sticky=false", "priority", "truncate_tail", "truncate_middle",
+     "summarize_oldest", "summarize_low_priority", "defer_to_retrieval:protect_recent=0", "amplifier",
+     "amplifier_contract"],
+)  # fmt: skip
+def test_a_session_goes_as_if_each_request_were_decided_by_itself(policy: str) -> None:
+    more = """
+[[part]]
+name = "docs"
+tokens = { from = 100, to = 300 }
+priority = 1
+[[part]]
+name = "status"
+tokens = 90
+changes = 0.5
+stays = true
+"""
+    text = HAND.replace("POLICY", policy).replace("turns = 4", "turns = 12")
+    text = text.replace("window = 1000", "window = 6000") + "calls = 3\nparallel = 2\ncall = 40\n"
+    plan = parse(text + "result = { from = 10, to = 900 }\n" + more, "plan")
+    parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(plan)
+    kept = policy_of(plan, "plan")
+    room = Room(6000)
+    runs, plain = (fitted_runs(plan, parts, one, room, len, 10**6) for one in (kept, Plain(kept)))
+    assert runs == plain
+    assert any(run.first_acted for run in runs)
 
 
 def test_a_session_that_is_too_long_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,8 @@ POLICIES = (
     "truncate_middle", "truncate_middle:protect_head=false,protect_recent=2",
     "summarize_oldest:summary_tokens=5", "summarize_oldest:summary_tokens=40,protect_recent=0",
     "summarize_low_priority:summary_tokens=3,target=0.6", "defer_to_retrieval",
-    "defer_to_retrieval:protect_recent=0,protect_kinds=file",
+    "defer_to_retrieval:protect_recent=0,protect_kinds=file", "amplifier_contract",
+    "amplifier_contract:literal=true", "amplifier_contract:pairs=false,target=0.3",
 )  # fmt: skip
 KINDS = (
     "user_message", "assistant_message", "assistant_message", "tool_call", "tool_result", "file",
@@ -79,6 +80,11 @@ class Stepwise:
         return self._keeper.state()
 
 
+def same(one: Fit, other: Fit) -> bool:
+    """No state is the same as an empty one."""
+    return one._replace(state=one.state or None) == other._replace(state=other.state or None)
+
+
 def fates_of(fit: Fit, window: list[Candidate]) -> list[Any]:
     fates: list[Any] = [None] * len(window)
     for one in (*fit.drops, *fit.cuts, *fit.swaps):
@@ -102,6 +108,8 @@ def test_each_step_is_decided_as_by_itself(name: str) -> None:
         for step, (window, room) in enumerate(windows(Random(walk))):
             where = f"walk {walk}, step {step}"
             plain = Fit("fits") if room is None else plain_fit(policy, window, room, state)
+            if room is not None:
+                assert same(policy.fit(window, room, state), plain), where
             state = plain.state
             outcome, seats = stepwise.step(window, room)
             assert [seat.candidate for seat in seats] == window, where
