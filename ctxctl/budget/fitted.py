@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
 
 class _Decisions:
-    """The policy on one session; its keeper, if it has one, is told what changed since the last request."""
+    """This asks the policy about each request; a keeper is told what changed since the one before."""
 
     def __init__(self, policy: Fitter, room: Room) -> None:
         self._policy = policy

@@ -1,4 +1,4 @@
-"""What stays or goes together, and what never goes, worked out of one whole window."""
+"""These functions find in one whole window what stays or goes together, and what never goes."""
 
 from __future__ import annotations
 

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.fitting import Candidate, Moves, Seat
 from ctxctl.model.results import Placement
 
-Make = Callable[[Placement], Candidate]
+P = TypeVar("P", Placement, Candidate)
+"""What has a seat: of a plan there are candidates alone."""
+Make = Callable[[P], Candidate]
 
-
-class Placed(Hashable, Protocol):
-    """What has a seat."""
-
-    @property
-    def item(self) -> str:
-        """The item that it is a copy of."""
-
-
-P = TypeVar("P", bound=Placed)
 _BEHIND: Final = 1 << 40
 """Between the places of two seats that came one behind the other at the end."""
 _BETWEEN: Final = 1 << 20
@@ -46,9 +38,7 @@ class SeatList(Generic[P]):
         """All seats of an item's copies, in order."""
         return self._of.get(item, [])
 
-    def move_to(
-        self, window: list[P], make: Callable[[P], Candidate], grown: tuple[list[P], int] = ([], 0)
-    ) -> Moves | None:
+    def move_to(self, window: list[P], make: Make[P], grown: tuple[list[P], int] = ([], 0)) -> Moves | None:
         """Take a window; None if there was no room for places in between, and all seats are new.
 
         `grown` may tell with how much of another window it begins.
@@ -76,7 +66,7 @@ class SeatList(Generic[P]):
             insort(self._of.setdefault(seat.placement.item, []), seat, key=by_place)
         return Moves(self.seats, left, came, ())
 
-    def _seated(self, splice: Splice[P], make: Callable[[P], Candidate]) -> list[Seat] | None:
+    def _seated(self, splice: Splice[P], make: Make[P]) -> list[Seat] | None:
         """Seats for what is fresh, between those that stay on either side."""
         if not splice.inserted:
             return []
@@ -92,7 +82,7 @@ class SeatList(Generic[P]):
                 return None
         return [Seat(make(p), low + step * number, p) for number, p in enumerate(splice.inserted, 1)]
 
-    def _anew(self, window: list[P], make: Callable[[P], Candidate]) -> None:
+    def _anew(self, window: list[P], make: Make[P]) -> None:
         self.seats = [Seat(make(p), _BEHIND * number, p) for number, p in enumerate(window, 1)]
         self.window = window
         self._of = {}

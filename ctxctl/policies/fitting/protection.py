@@ -1,4 +1,4 @@
-"""What never leaves a window: the parameters that fitting policies share."""
+"""Fitting policies share these parameters, which say what never leaves a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies that decide from step to step, and the one window that somebody asks them about."""
+"""Policies that decide from step to step can also be asked about one window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ctxctl.policies.fitting.protection import Protection
 
 
 class StepwisePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A policy whose rules are in its keeper alone."""
+    """A policy of this kind has its rules in its keeper alone."""
 
     def keeper(self) -> Keeper:
         """Make a keeper that applies this policy to one thread."""
@@ -29,7 +29,7 @@ class StepwisePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ProtectingPolicy(Protection, StepwisePolicy, frozen=True, kw_only=True):
-    """One of them that spares what `Protection` says."""
+    """A policy of this kind also spares what `Protection` names."""
 
 
 def fit_of(seats: Sequence[Seat], outcome: Outcome, state: Any = None) -> Fit:
