@@ -19,10 +19,11 @@ from msgspec import Meta
 from ctxctl.model.fitting import Candidate, Keeper
 from ctxctl.policies.fitting.grouping import Unit
 from ctxctl.policies.fitting.incremental_eviction import IncrementalEviction
-from ctxctl.policies.fitting.stepwise import ProtectingPolicy
+from ctxctl.policies.fitting.protection import Protection
+from ctxctl.policies.fitting.stepwise import StepwisePolicy
 
 
-class Leaving(ProtectingPolicy, frozen=True, kw_only=True):
+class Leaving(Protection, frozen=True, kw_only=True):
     """Parameters of both."""
 
     target: Annotated[
@@ -31,7 +32,7 @@ class Leaving(ProtectingPolicy, frozen=True, kw_only=True):
     sticky: Annotated[bool, Meta(description="what left stays away while it would not fit")] = True
 
 
-class Fifo(Leaving, frozen=True, kw_only=True):
+class Fifo(Leaving, StepwisePolicy, frozen=True, kw_only=True):
     """The oldest leave first."""
 
     name = "fifo"
@@ -41,7 +42,7 @@ class Fifo(Leaving, frozen=True, kw_only=True):
         return _leaver(self, lambda unit: (unit.first,))
 
 
-class Priority(Leaving, frozen=True, kw_only=True):
+class Priority(Leaving, StepwisePolicy, frozen=True, kw_only=True):
     """The lowest priority leaves first; among equals the lowest score, then the oldest.
 
     An item without a recorded priority has `default`; without a score it is as if its score were 0.

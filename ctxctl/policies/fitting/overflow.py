@@ -14,11 +14,12 @@ from msgspec import Meta
 from ctxctl.model.fitting import Candidate, Keeper
 from ctxctl.policies.fitting.grouping import Unit
 from ctxctl.policies.fitting.incremental_eviction import IncrementalDeferral, IncrementalEviction, SendsAll
-from ctxctl.policies.fitting.stepwise import ProtectingPolicy
+from ctxctl.policies.fitting.protection import Protection
+from ctxctl.policies.fitting.stepwise import StepwisePolicy
 from ctxctl.policies.fitting.truncating import Truncator
 
 
-class Reject(ProtectingPolicy, frozen=True, kw_only=True):
+class Reject(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """A request that does not fit is not sent."""
 
     name = "reject"
@@ -28,7 +29,7 @@ class Reject(ProtectingPolicy, frozen=True, kw_only=True):
         return SendsAll("rejected")
 
 
-class AskForChoice(ProtectingPolicy, frozen=True, kw_only=True):
+class AskForChoice(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """Somebody is asked what to leave out; until then nothing is sent."""
 
     name = "ask_for_choice"
@@ -38,7 +39,7 @@ class AskForChoice(ProtectingPolicy, frozen=True, kw_only=True):
         return SendsAll("asks")
 
 
-class PolicyBlock(ProtectingPolicy, frozen=True, kw_only=True):
+class PolicyBlock(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """A policy forbids to cut; the request is blocked."""
 
     name = "policy_block"
@@ -48,7 +49,7 @@ class PolicyBlock(ProtectingPolicy, frozen=True, kw_only=True):
         return SendsAll("blocked")
 
 
-class TruncateTail(ProtectingPolicy, frozen=True, kw_only=True):
+class TruncateTail(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """The end of what may go is cut off: whole units from the last on, and of the next one its end.
 
     A unit of several candidates (a tool call with its results) is not cut into, it goes whole.
@@ -61,7 +62,7 @@ class TruncateTail(ProtectingPolicy, frozen=True, kw_only=True):
         return Truncator(self, middle=False)
 
 
-class TruncateMiddle(ProtectingPolicy, frozen=True, kw_only=True):
+class TruncateMiddle(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """The middle of what may go is cut out: half of the room is for what is before it, half for the rest.
 
     Units are taken whole from either end as far as they go into their half; of the next one, if it is a
@@ -75,7 +76,7 @@ class TruncateMiddle(ProtectingPolicy, frozen=True, kw_only=True):
         return Truncator(self, middle=True)
 
 
-class Summarizing(ProtectingPolicy, frozen=True, kw_only=True):
+class Summarizing(Protection, frozen=True, kw_only=True):
     """Parameters of both summaries."""
 
     summary_tokens: Annotated[int, Meta(description="size that a summary is given", ge=0)] = 500
@@ -84,7 +85,7 @@ class Summarizing(ProtectingPolicy, frozen=True, kw_only=True):
     ] = 1.0
 
 
-class SummarizeOldest(Summarizing, frozen=True, kw_only=True):
+class SummarizeOldest(Summarizing, StepwisePolicy, frozen=True, kw_only=True):
     """The oldest units are replaced by one summary that stands where they began.
 
     What was summarized stays so: the next summary takes the earlier one in.
@@ -97,7 +98,7 @@ class SummarizeOldest(Summarizing, frozen=True, kw_only=True):
         return _summarizer(self, lambda unit: (unit.first,))
 
 
-class SummarizeLowPriority(Summarizing, frozen=True, kw_only=True):
+class SummarizeLowPriority(Summarizing, StepwisePolicy, frozen=True, kw_only=True):
     """The units of the lowest priority are replaced by one summary; among equals the oldest go first."""
 
     name = "summarize_low_priority"
@@ -115,7 +116,7 @@ def _summarizer(rules: Summarizing, rank: Callable[[Unit], tuple[float, ...]]) -
     )
 
 
-class DeferToRetrieval(ProtectingPolicy, frozen=True, kw_only=True):
+class DeferToRetrieval(Protection, StepwisePolicy, frozen=True, kw_only=True):
     """What can be fetched again leaves, the largest first, and a reference stands for it.
 
     Fetchable are the kinds in `kinds`.  A reference says what it stands for; one that is as large as that is

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.fitting import Candidate, Cut, Drop, Fit, Keeper, Moves, Note, Outcome, Room, Seat, Swap
-from ctxctl.policies.fitting.protection import Protection
 
 
 class StepwisePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,10 +25,6 @@ class StepwisePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         keeper.start(seats, state)
         outcome = keeper.step(Moves(seats, (), (), ()), room)
         return fit_of(seats, outcome, keeper.state())
-
-
-class ProtectingPolicy(Protection, StepwisePolicy, frozen=True, kw_only=True):
-    """A policy of this kind also spares what `Protection` names."""
 
 
 def fit_of(seats: Sequence[Seat], outcome: Outcome, state: Any = None) -> Fit:
