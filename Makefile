@@ -96,7 +96,7 @@ frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies
 		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks tests/original tests/fleet -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
 
 clients: $(DEV) ## install real clients, run them behind `ctxctl record` and write the table of docs/recording.md; CLIENTS=DIR
-	@$(BIN)/python -m tests.clients --folder '$(CLIENTS)' $(ARGS)
+	@$(BIN)/python -m tools.clients --folder '$(CLIENTS)' $(ARGS)
 
 check: lint test slow ## everything a change must pass: lint, the tests, and the slow ones
 
@@ -121,30 +121,30 @@ site: .venv-site/.ready ## build the documentation as a site in build/site, link
 	@.venv-site/bin/python scripts/docs_site.py $(ARGS)
 
 bench: $(DEV) ## measure against the floors and write docs/benchmarks.md; ARGS='--only again,fleet' prints these
-	@$(BIN)/python -m tests.bench --peers '$(PEERS)' $(ARGS)
+	@$(BIN)/python -m tools.bench --peers '$(PEERS)' $(ARGS)
 
 bench-peers: $(DEV) ## measure beside other tools and write docs/benchmarks-peers.md; INSTALL=1 gets them first
-	@$(BIN)/python -m tests.bench.peers --folder '$(PEERS)' $(if $(filter 1,$(INSTALL)),--install) $(ARGS)
+	@$(BIN)/python -m tools.bench.peers --folder '$(PEERS)' $(if $(filter 1,$(INSTALL)),--install) $(ARGS)
 
 bench-fleet: $(DEV) ## make a fleet of captures, add it to a dataset and write docs/benchmarks-fleet.md; CORPUS=DIR for real shapes, ARGS='--sessions 20000'
-	@CTXCTL_CORPUS=$(CORPUS) $(BIN)/python -m tests.bench_fleet $(ARGS)
+	@CTXCTL_CORPUS=$(CORPUS) $(BIN)/python -m tools.bench_fleet $(ARGS)
 
 soak: $(DEV) ## load the recorders and `watch` for ten minutes each and write docs/benchmarks-soak.md; ARGS='proxy --minutes 1'
-	@$(BIN)/python -m tests.soak $(ARGS)
+	@$(BIN)/python -m tools.soak $(ARGS)
 
 mutate: $(DEV) ## make small changes to the code and list those that no test notices; COUNT=20 SEED=1 ROOM=trace
 	@$(BIN)/python scripts/mutate.py --count $(COUNT) --seed $(SEED) $(if $(ROOM),--room $(ROOM)) $(ARGS)
 
 fuzz: $(DEV) ## damage captures and put them through whole commands; MINUTES=5, CORPUS=DIR, FUZZ_SEED=7 (.fuzz/found keeps findings, .fuzz/tally.json the sums of all runs)
-	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(FUZZ_SEED) --corpus '$(CORPUS)' $(ARGS)
+	@$(BIN)/python -m tools.fuzz --minutes $(MINUTES) --seed $(FUZZ_SEED) --corpus '$(CORPUS)' $(ARGS)
 
 fuzz-parsers: .venv-fuzz/.ready ## fuzz each of the five parsers, guided by coverage (atheris, in .venv-fuzz); MINUTES=5 for each
 	@mkdir -p .fuzz/found
 	@for name in $(PARSERS); do mkdir -p .fuzz/corpus/$$name; \
-		CTXCTL_FUZZ_DIR=.fuzz/starts .venv-fuzz/bin/python -m tests.fuzz.guided $$name .fuzz/corpus/$$name \
+		CTXCTL_FUZZ_DIR=.fuzz/starts .venv-fuzz/bin/python -m tools.fuzz.guided $$name .fuzz/corpus/$$name \
 			-max_total_time=$$(( $(MINUTES) * 60 )) -timeout=5 -rss_limit_mb=1024 -max_len=4096 -artifact_prefix=.fuzz/found/$$name- \
 			-print_final_stats=1 $(ARGS) || exit 1; done
-	@$(BIN)/python -m tests.fuzz.tally
+	@$(BIN)/python -m tools.fuzz.tally
 
 secrets: $(DEV) ## plant ten thousand secrets of all kinds in recordings and datasets, and search for any; SECRETS=10000
 	@CTXCTL_SECRETS=$(SECRETS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/unit/record/test_*secrets*.py $(ARGS)
@@ -208,10 +208,10 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 	@.venv-site/bin/python -m pip --disable-pip-version-check install -qq --require-hashes -r requirements-site.txt >&2
 	@touch $@
 
-.venv-fuzz/.ready: tests/fuzz/requirements-atheris.txt pyproject.toml | $(DEV)
+.venv-fuzz/.ready: tools/fuzz/requirements-atheris.txt pyproject.toml | $(DEV)
 	@echo 'Setting up .venv-fuzz (once)…' >&2
 	@$(BIN)/uv venv --quiet --clear --python '$(abspath $(BIN))/python' .venv-fuzz >&2 && \
-	$(UVPIP) --python .venv-fuzz --require-hashes -r tests/fuzz/requirements-atheris.txt >&2 && \
+	$(UVPIP) --python .venv-fuzz --require-hashes -r tools/fuzz/requirements-atheris.txt >&2 && \
 	$(UVPIP) --python .venv-fuzz --no-deps --no-build-isolation --editable . >&2 && touch $@
 
 .venv-audit/.ready: scripts/requirements-audit.txt | $(BIN)/python

@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = "requirements.txt"
-APART = "tests/"
+APART = ("tests/", "tools/")
 NOT_OURS = re.compile(r"\.|build$|dist$|node_modules$")
 """Folders whose files are not the project's: environments, caches, outputs."""
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)

@@ -7,7 +7,7 @@ extra but Ray, and the same versions.  ``requirements-site.txt`` has what ``make
 documentation with, in an environment of its own.  The packages that hooks are tested with have files of
 their own, as their needs clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside
 it; what ctxctl needs has the same versions there.  A line ``# python: 3.13`` in one of them says that its
-packages need that at least.  So does what `make fuzz-parsers` needs, in tests/fuzz.
+packages need that at least.  So does what `make fuzz-parsers` needs, in tools/fuzz.
 
     lock.py             keep what still fits
     lock.py --upgrade   take the newest of everything that fits
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 UV = Path(sys.executable).parent / "uv"
 RUN, DEV, SITE = "requirements.txt", "requirements-dev.txt", "requirements-site.txt"
-BESIDE = (ROOT / "tests" / "frameworks", ROOT / "tests" / "fuzz")
+BESIDE = (ROOT / "tests" / "frameworks", ROOT / "tools" / "fuzz")
 
 APART = ("ray",)
 PYTHON = "3.11"

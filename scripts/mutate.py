@@ -373,7 +373,8 @@ def _with_helpers(path: Path) -> str:
     """The text of a test file and of the helpers that it imports."""
     text = path.read_text(encoding="utf-8")
     helpers = (
-        ROOT / (name.replace(".", "/") + ".py") for name in re.findall(r"^from (tests\.\S+)", text, re.M)
+        ROOT / (name.replace(".", "/") + ".py")
+        for name in re.findall(r"^from ((?:tests|tools)\.\S+)", text, re.M)
     )
     return text + "".join(one.read_text(encoding="utf-8") for one in helpers if one.exists())
 

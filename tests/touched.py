@@ -20,7 +20,10 @@ from tests import timing
 
 ROOT = Path(__file__).resolve().parent.parent
 GUARDS = "tests/guards"
-APART = ("tests/corpus", "tests/frameworks", "tests/clients", "tests/bench", "tests/original")
+APART = (
+    "tests/corpus", "tests/frameworks", "tests/tools/clients", "tests/original", "tools/clients",
+    "tools/bench",
+)  # fmt: skip
 """What needs more than a checkout, or is no test."""
 
 BUDGET = 50.0
@@ -55,7 +58,9 @@ def room(path: str) -> str | None:
         return "tests/unit/importers"
     if parts[0] == "ctxctl" and len(parts) > 2:
         return "tests/tui" if parts[1] == "tui" else f"tests/unit/{parts[1]}"
-    if parts[:2] == ["tests", "unit"] and len(parts) > 3:
+    if parts[0] == "tools" and len(parts) > 2:
+        return f"tests/tools/{parts[1]}"
+    if parts[:2] in (["tests", "unit"], ["tests", "tools"]) and len(parts) > 3:
         return "/".join(parts[:3])
     if parts[0] == "tests" and len(parts) > 2:
         return "/".join(parts[:2])

@@ -16,7 +16,7 @@ from html_hostile import listed, spoilt, strings
 from html_pages import GO, READY, ROOT, Told, careless, command, console, export, ruined, somebody
 
 from ctxctl.text import visible
-from tests.bench.generate import deep
+from tools.bench.generate import deep
 
 pytestmark = [
     pytest.mark.slow,

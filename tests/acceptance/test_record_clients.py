@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.held import held
-from tests.clients.standin import StandIn
+from tools.clients.held import held
+from tools.clients.standin import StandIn
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 60.0

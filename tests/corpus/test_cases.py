@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.corpus.test_independent import ask
-from tests.independent.raw import Object
-from tests.independent.stated import said
+from tools.independent.raw import Object
+from tools.independent.stated import said
 
 
 class Told(NamedTuple):

@@ -19,7 +19,7 @@ from ctxctl.session import Inspector
 from ctxctl.session.assembly import text_of
 from ctxctl.trace.source import open_source
 from tests.corpus.wire_match import FACTS, Match, Piece, loaded, match, of_block, part_of, piece, squeezed
-from tests.independent.wire import Request, answer, chained, requests
+from tools.independent.wire import Request, answer, chained, requests
 
 UNLOGGED = {
     "codex-websocket": {"002": "asks for no answer: warms the connection", "008": "the same"},

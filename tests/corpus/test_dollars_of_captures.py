@@ -15,7 +15,7 @@ from ctxctl.model.money import ZERO, Money
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "independent"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "independent"))
 
 import dollars as independent
 

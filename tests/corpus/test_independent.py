@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ctxctl.cli.main import run
-from tests.independent.compare import Disagreement
-from tests.independent.held import held
-from tests.independent.raw import Object
+from tools.independent.compare import Disagreement
+from tools.independent.held import held
+from tools.independent.raw import Object
 
-KNOWN = Path(__file__).parent.parent / "independent" / "disagreements.toml"
+KNOWN = Path(__file__).parents[2] / "tools" / "independent" / "disagreements.toml"
 VERDICTS = {"ctxctl wrong", "checker cannot know", "definition"}
 
 LEAST = {

@@ -13,7 +13,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "independent"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "independent"))
 
 import misses as independent
 

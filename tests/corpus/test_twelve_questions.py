@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxctl.wording import MINUS
-from tests.independent.counting import tokens
+from tools.independent.counting import tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 Json = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_independent import ask
-from tests.independent.drawing import CHANGED, PAIRS, draw
-from tests.independent.why_read import PAGE, VERDICTS, claims, entries, page
+from tools.independent.drawing import CHANGED, PAIRS, draw
+from tools.independent.why_read import PAGE, VERDICTS, claims, entries, page
 
 DRAWN = 80
 """Pairs of the list that a drawing still gives."""

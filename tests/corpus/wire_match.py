@@ -1,6 +1,6 @@
 """A client's own log held against the bodies that it sent: what each frame adds to them, and what it lacks.
 
-The bodies are read by `tests.independent.wire`, which shares no line with ctxctl.  Texts are compared less
+The bodies are read by `tools.independent.wire`, which shares no line with ctxctl.  Texts are compared less
 their white space: logs keep the parts of a message that the client joins, and the joints are its wrapper.
 Calls, results and definitions are compared by what they hold, not by their spelling in one provider's
 interface.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from tests.independent.wire import Block
+from tools.independent.wire import Block
 
 Json = Any
 PARTS = {

@@ -11,9 +11,9 @@ from textual.strip import Strip
 
 from ctxctl.tui.screens.turns.screen import TurnsScreen
 from ctxctl.tui.widgets.rows import Rows
-from tests.bench.loop import Watch, session
 from tests.tui.fake import FakeInspector, notes_agent, unreadable
 from tests.tui.helpers import made
+from tools.bench.loop import Watch, session
 
 BURDEN = 0.02
 """Seconds of CPU."""

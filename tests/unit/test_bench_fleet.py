@@ -10,8 +10,8 @@ pytest.importorskip("duckdb", reason="needs the extra `fleet`")
 pytest.importorskip("pyarrow", reason="needs the extra `fleet`")
 
 from ctxctl.dataset.duck import Asked
-from tests.bench_fleet import model, sizes
 from tests.unit.dataset.dataset_rows import by_chance, written
+from tools.bench_fleet import model, sizes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

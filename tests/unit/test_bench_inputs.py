@@ -13,8 +13,8 @@ import pytest
 from ctxctl.model.results import Step
 from ctxctl.session import Inspector
 from ctxctl.trace.validate import validate_event
-from tests.bench import generate, probes
-from tests.bench.measure import run
+from tools.bench import generate, probes
+from tools.bench.measure import run
 
 
 def replayed(lines: Iterator[bytes], tmp_path: Path) -> list[Step]:

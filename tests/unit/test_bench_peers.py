@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import generate
-from tests.bench.cases import Bench
-from tests.bench.measure import Sample
-from tests.bench.peers import report
-from tests.bench.peers.homes import ClaudeHome, claude_home
-from tests.bench.peers.running import add_peer, case_name, checked, filled
-from tests.bench.peers.specs import COSTS, PEERS, Peer
+from tools.bench import generate
+from tools.bench.cases import Bench
+from tools.bench.measure import Sample
+from tools.bench.peers import report
+from tools.bench.peers.homes import ClaudeHome, claude_home
+from tools.bench.peers.running import add_peer, case_name, checked, filled
+from tools.bench.peers.specs import COSTS, PEERS, Peer
 
 TOOL = """#!/bin/sh
 test -d "$HOME/.claude/projects" || exit 3

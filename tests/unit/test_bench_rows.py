@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import generate, report
-from tests.bench.cases import Bench, Case, forget_all_but_counts
-from tests.bench.load import Load, of_sessions, of_trace
-from tests.bench.measure import Sample
-from tests.bench.rows import Row, absent, against_work, measured, ratio
-from tests.bench.section import Section
-from tests.bench.sections import again, fleet, grow, importers, whatif
-from tests.bench.sections.registry import SECTIONS, chosen
-from tests.bench.sections.transcript import FIRST, ORJSON
+from tools.bench import generate, report
+from tools.bench.cases import Bench, Case, forget_all_but_counts
+from tools.bench.load import Load, of_sessions, of_trace
+from tools.bench.measure import Sample
+from tools.bench.rows import Row, absent, against_work, measured, ratio
+from tools.bench.section import Section
+from tools.bench.sections import again, fleet, grow, importers, whatif
+from tools.bench.sections.registry import SECTIONS, chosen
+from tools.bench.sections.transcript import FIRST, ORJSON
 
 
 @pytest.fixture

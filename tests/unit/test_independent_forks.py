@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_independent import ask
-from tests.independent import bills
-from tests.independent.held import held
+from tools.independent import bills
+from tools.independent.held import held
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "independent"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools" / "independent"))
 
 import dollars
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_independent import ask
-from tests.independent import bills, compare, wire
+from tools.independent import bills, compare, wire
 
 TOOL = {"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}
 FIRST = {"role": "user", "content": "one"}

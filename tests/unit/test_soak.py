@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import directory, streams
-from tests.soak.samples import PROC, Sample, Sampler, row, tree
+from tools.soak import directory, streams
+from tools.soak.samples import PROC, Sample, Sampler, row, tree
 
 
 @pytest.mark.skipif(not PROC.exists(), reason="needs /proc")

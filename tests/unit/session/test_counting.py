@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.session import Inspector
-from tests.bench import generate
+from tools.bench import generate
 
 
 @pytest.fixture(scope="module")
