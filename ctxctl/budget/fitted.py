@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple
 from ctxctl.budget.measure import Measured
 from ctxctl.budget.plan import Arrival, Part, Plan, Start
 from ctxctl.budget.sessions import TALK, Piece, Turn, Unit, session
-from ctxctl.model.fitting import Candidate, Fit, Fitter, Room
+from ctxctl.engine.simulate.state import SeatList
+from ctxctl.model.fitting import Candidate, Fit, Fitter, Keeper, Kept, Moves, Room
+from ctxctl.policies.fitting.stepwise import fit_of
 
 LONGEST: Final = 4
 RESTLESS: Final = 0.5
@@ -49,6 +51,41 @@ class Run(NamedTuple):
     """The turn whose request is not sent; the session ends there."""
 
 
+class _Decisions:
+    """This asks the policy about each request; a keeper is told what changed since the one before."""
+
+    def __init__(self, policy: Fitter, room: Room) -> None:
+        self._policy = policy
+        self._room = room
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew after a request that was sent whole."""
+        self._state: Any = None
+        self._keeper: Keeper | None = None
+        self._list: SeatList[Candidate] = SeatList()
+
+    def fit(self, wanted: list[Candidate]) -> Fit:
+        """Decide one request."""
+        moves = self._list.move_to(wanted, _itself)
+        seats = self._list.seats
+        if moves is None or self._keeper is None:
+            if self._keeper is not None:
+                self._state = self._keeper.state()
+            self._keeper = self._policy.keeper() if isinstance(self._policy, Kept) else None
+            if self._keeper is None:
+                fit = self._policy.fit(wanted, self._room, self._state)
+                self._state = fit.state
+                return fit
+            self._keeper.start(seats, self._state)
+            moves = Moves(seats, (), (), ())
+        return fit_of(seats, self._keeper.step(moves, self._room))
+
+
+def _itself(candidate: Candidate) -> Candidate:
+    return candidate
+
+
 class Session:
     """One session under way."""
 
@@ -61,7 +98,7 @@ class Session:
         start: Start | None = None,
     ) -> None:
         self._parts = parts
-        self._policy = policy
+        self._decisions = _Decisions(policy, room)
         self._early = asked_at_every_request(policy)
         self._room = room
         self._count = count
@@ -69,7 +106,6 @@ class Session:
         self._log: list[Candidate] = list(_history(start)) if start is not None else []
         self._goes_on = start is not None
         self._used = 0
-        self._state: Any = None
         self._before: list[Block] = []
         self._requests: list[Request] = []
         self._most: int | None = None
@@ -168,12 +204,11 @@ class Session:
         if self._most is not None and self.work > self._most:
             return False
         if total <= self._room.cap and not self._early:
-            self._state = None
+            self._decisions.forget()
             blocks: list[Block] = [(c.name, c.tokens) for c in wanted]
         else:
             self.work += 7 * len(wanted)
-            fit = self._policy.fit(wanted, self._room, self._state)
-            self._state = fit.state
+            fit = self._decisions.fit(wanted)
             blocks = self._carried_out(wanted, fit)
             if self._acted is None and fit.verdict != "fits":
                 self._acted = turn

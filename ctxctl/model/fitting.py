@@ -220,7 +220,7 @@ class Keeper(Protocol):
 
 @runtime_checkable
 class Kept(Fitter, Protocol):
-    """A strategy that has a shortcut for sessions."""
+    """A strategy that has a shortcut for sessions: replays and budgets ask its keeper in place of `fit`."""
 
     def keeper(self) -> Keeper | None:
         """A new one, for one thread; None: not with these parameters."""

@@ -1,4 +1,4 @@
-"""Policies that keep what they work out, held against their own plain definition, step by step."""
+"""Policies that keep what they work out, held against their plain definition, step by step."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ctxctl.engine.sizes.scales import RAW
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
 from ctxctl.policies.registry import policy_by_name
+from tests.oracle.plain_policies import Plain
 
 EXAMPLES = settings.default.max_examples if settings.default else 100
 POLICIES = (
@@ -30,7 +31,8 @@ POLICIES = (
     "amplifier:safety_margin=0,notice_reserve=0",
     "amplifier:safety_margin=0,notice_reserve=0,truncate_chars=4,protected_tool_results=1",
     "amplifier:safety_margin=0,notice_reserve=0,threshold=0.5,target=0.3,protected_recent=0.1",
-    "amplifier_contract", "amplifier_contract:threshold=0.5,target=0.2", "sibyl",
+    "amplifier_contract", "amplifier_contract:threshold=0.5,target=0.2", "amplifier_contract:literal=true",
+    "amplifier_contract:pairs=false", "sibyl",
 )  # fmt: skip
 KINDS = (
     "user_message", "user_message", "assistant_message", "tool_call", "tool_result", "file", "system_prompt",
@@ -187,8 +189,7 @@ def unasked(*_said: object) -> Limits:
 def test_what_is_kept_changes_nothing(name: str, edits: list[Edit], snapshot: int) -> None:
     policy: Any = policy_by_name(name)
     thread: Any = Thread()
-    kept, plain = (Fitting(policy, unasked, trimmed, alone=True) for _ in range(2))
-    plain._keeps = False
+    kept, plain = (Fitting(one, unasked, trimmed, alone=True) for one in (policy, Plain(policy)))
     before: tuple[list[Placement], list[Placement]] = ([], [])
     for step, (old, new, edit) in enumerate(walk(edits, thread)):
         if step == snapshot:

@@ -57,7 +57,7 @@ class IncrementalWindow:
         """`state` and `gone` (items that were left out) are of the step before."""
         self._policy = policy
         self._made_of = (state, gone)
-        self._scene = SeatList()
+        self._scene: SeatList[Placement] = SeatList()
         self._spare = _SEATS_FREE
         self._begin()
 
@@ -85,8 +85,8 @@ class IncrementalWindow:
         return self._made_of if self._fresh else (self._keeper.state(), frozenset(self._dropped))
 
     def step(
-        self, window: list[Placement], changed_values: Iterable[str], make: Make, room: Room | None,
-        made: PlacementMaker, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
+        self, window: list[Placement], changed_values: Iterable[str], make: Make[Placement],
+        room: Room | None, made: PlacementMaker, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
     ) -> CarriedOutStep:  # fmt: skip
         """Decide one step.
 
@@ -115,7 +115,7 @@ class IncrementalWindow:
         outcome = self._keeper.step(moves, room)
         return self._carried_out(moves, outcome, made, placer)
 
-    def _altered(self, items: Iterable[str], make: Make) -> list[Seat]:
+    def _altered(self, items: Iterable[str], make: Make[Placement]) -> list[Seat]:
         found = []
         for item in items:
             seats = self._scene.of(item)

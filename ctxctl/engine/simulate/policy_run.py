@@ -292,7 +292,7 @@ class Fitting:
     def _carried_out(
         self, placer: Placer, candidates: list[Placement], fit: Fit, fitted: Fitted
     ) -> tuple[list[Placement], Fitted]:
-        """The plain definition, for policies that keep nothing."""
+        """Carry out a `fit`: of a policy without a keeper, or of one that follows a record of its runtime."""
         dropped = {drop.at: drop.reason for drop in fit.drops}
         other: dict[int, Placement] = {}
         for cut in fit.cuts:

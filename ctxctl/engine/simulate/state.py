@@ -5,13 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from ctxctl.listdiff import Splice, splices
 from ctxctl.model.fitting import Candidate, Moves, Seat
 from ctxctl.model.results import Placement
 
-Make = Callable[[Placement], Candidate]
+P = TypeVar("P", Placement, Candidate)
+"""What has a seat: of a plan there are candidates alone."""
+Make = Callable[[P], Candidate]
 
 _BEHIND: Final = 1 << 40
 """Between the places of two seats that came one behind the other at the end."""
@@ -23,12 +25,12 @@ _LEAST: Final = 4
 by_place = attrgetter("place")
 
 
-class SeatList:
+class SeatList(Generic[P]):
     """The seats of one thread's window, in order."""
 
     def __init__(self) -> None:
         self.seats: list[Seat] = []
-        self.window: list[Placement] = []
+        self.window: list[P] = []
         """What sits there."""
         self._of: dict[str, list[Seat]] = {}
 
@@ -36,9 +38,7 @@ class SeatList:
         """All seats of an item's copies, in order."""
         return self._of.get(item, [])
 
-    def move_to(
-        self, window: list[Placement], make: Make, grown: tuple[list[Placement], int] = ([], 0)
-    ) -> Moves | None:
+    def move_to(self, window: list[P], make: Make[P], grown: tuple[list[P], int] = ([], 0)) -> Moves | None:
         """Take a window; None if there was no room for places in between, and all seats are new.
 
         `grown` may tell with how much of another window it begins.
@@ -66,7 +66,7 @@ class SeatList:
             insort(self._of.setdefault(seat.placement.item, []), seat, key=by_place)
         return Moves(self.seats, left, came, ())
 
-    def _seated(self, splice: Splice[Placement], make: Make) -> list[Seat] | None:
+    def _seated(self, splice: Splice[P], make: Make[P]) -> list[Seat] | None:
         """Seats for what is fresh, between those that stay on either side."""
         if not splice.inserted:
             return []
@@ -82,7 +82,7 @@ class SeatList:
                 return None
         return [Seat(make(p), low + step * number, p) for number, p in enumerate(splice.inserted, 1)]
 
-    def _anew(self, window: list[Placement], make: Make) -> None:
+    def _anew(self, window: list[P], make: Make[P]) -> None:
         self.seats = [Seat(make(p), _BEHIND * number, p) for number, p in enumerate(window, 1)]
         self.window = window
         self._of = {}

@@ -1,4 +1,4 @@
-"""Units and what is protected, kept from step to step: what `units` and `protected` say, for a keeper."""
+"""The units of a window, and which of them may go, kept from step to step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ctxctl.model.fitting import Moves, Seat
-from ctxctl.policies.fitting.units import HEAD_SEGMENTS, PROMPTS, Protection
+from ctxctl.policies.fitting.protection import HEAD_SEGMENTS, PROMPTS, Protection
 
 by_place = attrgetter("place")
 _NOWHERE: Final = 1 << 200
@@ -37,8 +37,10 @@ class Unit:
 class UnitTable:
     """The units of one thread's window, and which of them may go."""
 
-    def __init__(self, rules: Protection) -> None:
+    def __init__(self, rules: Protection, *, paired: bool = True) -> None:
+        """`paired`: a tool call and its results are one unit."""
         self._rules = rules
+        self._paired = paired
         self.tokens = 0
         """Of all seats."""
         self._pairs: dict[str, Unit] = {}
@@ -64,7 +66,7 @@ class UnitTable:
             changed[unit] = None
             self._account(unit, seat, -1)
             pairs = seat.candidate.pairs
-            if pairs and not unit.seats:
+            if pairs and self._paired and not unit.seats:
                 self._pairs.pop(pairs[0], None)
         for seat in moves.came:
             changed[self._seated(seat)] = None
@@ -79,7 +81,7 @@ class UnitTable:
         return changed
 
     def _seated(self, seat: Seat) -> Unit:
-        pairs = seat.candidate.pairs
+        pairs = seat.candidate.pairs if self._paired else ()
         unit = self._pairs.get(pairs[0]) if pairs else None
         if unit is None:
             unit = Unit()

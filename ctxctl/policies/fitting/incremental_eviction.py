@@ -1,8 +1,4 @@
-"""Keepers of the policies that take units out in an order: each step costs what changed since the last one.
-
-What they decide is what the policies' `fit` decides, from the same rules; tests hold the two against each
-other.
-"""
+"""Keepers of the policies that take units out in an order: a step costs what changed since the last one."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import Any
 
 from ctxctl.model.fitting import Candidate, Drop, Fate, Moves, Note, Outcome, Room, Seat, Swap, Verdict
 from ctxctl.policies.fitting.grouping import Unit, UnitTable
-from ctxctl.policies.fitting.units import Protection
+from ctxctl.policies.fitting.protection import Protection
 
 Rank = Callable[[Unit], tuple[float, ...]]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ctxctl.model.fitting import Cut, Drop, Fate, Moves, Outcome, Room, Seat
 from ctxctl.policies.fitting.grouping import Unit, UnitTable
-from ctxctl.policies.fitting.units import Protection
+from ctxctl.policies.fitting.protection import Protection
 
 _GONE = Drop(0, "budget_limit")
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.budget.estimate import tokens_by_billing
-from ctxctl.budget.fitted import Request, Session, fitted_runs
+from ctxctl.budget.fitted import Request, Session, _Decisions, fitted_runs
 from ctxctl.budget.growth import first_turn, grown_runs
 from ctxctl.budget.measure import Reader, definitions
 from ctxctl.budget.plan import parse, policy_of
@@ -19,10 +19,13 @@ from ctxctl.budget.sessions import session
 from ctxctl.errors import UsageError
 from ctxctl.model.fitting import Room
 from ctxctl.model.money import Rates, Tokens
+from ctxctl.policies.fitting.eviction import Fifo
 from ctxctl.report.budget import objects
 from ctxctl.report.jsonout import line
 from ctxctl.tokens.catalogue.rates import Priced
 from ctxctl.tokens.counter import Counter
+from tests.oracle.plain_policies import Plain, plain_fit
+from tests.unit.policies.fitting_help import candidate
 
 
 def test_the_window_grows_as_worked_out_by_hand() -> None:
@@ -264,6 +267,56 @@ def test_every_fitting_policy_can_be_planned_with(policy: str) -> None:
     assert found.first_wanted.p95 == 6
     assert found.first_acted.p95 is not None
     assert found.first_acted.p95 <= found.first_wanted.p95
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["fifo", "fifo:target=0.6,sticky=false", "priority", "truncate_tail", "truncate_middle",
+     "summarize_oldest", "summarize_low_priority", "defer_to_retrieval:protect_recent=0", "amplifier",
+     "amplifier_contract"],
+)  # fmt: skip
+def test_a_session_goes_as_if_each_request_were_decided_by_itself(policy: str) -> None:
+    more = """
+[[part]]
+name = "docs"
+tokens = { from = 100, to = 300 }
+priority = 1
+[[part]]
+name = "status"
+tokens = 90
+changes = 0.5
+stays = true
+"""
+    text = HAND.replace("POLICY", policy).replace("turns = 4", "turns = 12")
+    text = text.replace("window = 1000", "window = 6000") + "calls = 3\nparallel = 2\ncall = 40\n"
+    plan = parse(text + "result = { from = 10, to = 900 }\n" + more, "plan")
+    parts = Reader(Path(), Counter("o200k_base"), exact=True).measure(plan)
+    kept = policy_of(plan, "plan")
+    room = Room(6000)
+    runs, plain = (fitted_runs(plan, parts, one, room, len, 10**6) for one in (kept, Plain(kept)))
+    assert runs == plain
+    assert any(run.first_acted for run in runs)
+
+
+def test_what_was_left_out_comes_back_after_a_request_that_was_sent_whole() -> None:
+    a, b, c, d = (candidate(name, size) for name, size in (("a", 60), ("b", 50), ("c", 30), ("d", 20)))
+    one = Session((), Fifo(), Room(100), len)
+    for turn, window in enumerate(([a, b], [a, c], [c, a, d]), 1):
+        assert one._request(turn, window, [], 0)
+    # The oldest leaves: a, then nothing, then c; had a been remembered as left out, c would have stayed.
+    assert [request.sent for request in one._requests] == [50, 90, 80]
+
+
+def test_decisions_outlast_that_there_is_no_place_between_two() -> None:
+    window = [candidate("first", 10), candidate("last", 10)]
+    policy, state = Fifo(target=0.5), None
+    decisions = _Decisions(policy, Room(100))
+    for number in range(60):
+        window = [window[0], candidate(f"m{number}", 10), *window[1:]]
+        if len(window) > 10:
+            plain = plain_fit(policy, window, Room(100), state)
+            state = plain.state
+            assert decisions.fit(window) == plain._replace(state=None)
 
 
 def test_a_session_that_is_too_long_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

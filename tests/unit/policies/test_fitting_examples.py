@@ -11,7 +11,7 @@ from ctxctl.policies.fitting.overflow import (
     TruncateMiddle,
     TruncateTail,
 )
-from ctxctl.policies.fitting.units import units_of
+from tests.oracle.plain_units import units_of
 from tests.unit.policies.fitting_help import candidate
 
 WINDOW = [

@@ -19,7 +19,8 @@ from ctxctl.policies.fitting.overflow import (
     TruncateMiddle,
     TruncateTail,
 )
-from ctxctl.policies.fitting.units import Protection, protected_indexes, tokens_of, units_of
+from ctxctl.policies.fitting.protection import Protection
+from tests.oracle.plain_units import protected_indexes, tokens_of, units_of
 from tests.unit.policies.fitting_help import candidate, carried_out, windows
 
 POLICIES: list[Any] = [

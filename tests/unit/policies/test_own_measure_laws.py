@@ -13,13 +13,17 @@ from ctxctl.plugins.amplifier.policy.context_simple import Amplifier
 from ctxctl.plugins.amplifier.policy.contract import AmplifierContract
 from ctxctl.plugins.amplifier.policy.messages import of_candidates, total
 from ctxctl.plugins.sibyl.policy.packs import Sibyl
-from ctxctl.policies.fitting.units import units_of
+from tests.oracle.plain_policies import plain_fit
+from tests.oracle.plain_units import units_of
 from tests.unit.policies.fitting_help import candidate
 
 Case = list[Candidate]
 AMPLIFIERS: list[Any] = [
     Amplifier(), Amplifier(sticky=False), Amplifier(protected_tool_results=1, target=0.2),
     Amplifier(sticky=False, protected_tool_results=0, protected_recent=0.0), Amplifier(notice=False),
+]  # fmt: skip
+STEPWISE: list[Any] = [
+    AmplifierContract(), AmplifierContract(literal=True), AmplifierContract(pairs=False), Sibyl(),
 ]  # fmt: skip
 POLICIES: list[Any] = [*AMPLIFIERS, AmplifierContract(), AmplifierContract(literal=True), Sibyl()]
 CAPS = st.integers(0, 3000)
@@ -73,6 +77,13 @@ def test_the_same_again_and_each_candidate_named_once(policy: Any, window: Case,
     assert len(named) == len(set(named))
     assert len(carried_out(window, fit)) + len(fit.drops) == len(window)
     assert all(drop.reason for drop in fit.drops)
+
+
+@settings(max_examples=120)
+@given(policy=st.sampled_from(STEPWISE), window=talks(), cap=CAPS)
+def test_one_window_is_decided_as_by_the_plain_definition(policy: Any, window: Case, cap: int) -> None:
+    fit, plain = policy.fit(window, Room(cap), None), plain_fit(policy, window, Room(cap), None)
+    assert fit._replace(state=fit.state or None) == plain._replace(state=plain.state or None)
 
 
 @settings(max_examples=120)

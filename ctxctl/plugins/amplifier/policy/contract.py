@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Verdict, characters
+from ctxctl.model.fitting import Candidate, Drop, Keeper, Moves, Outcome, Room, Seat, Verdict, characters
 from ctxctl.policies.fitting.grouping import Unit, UnitTable
 from ctxctl.policies.fitting.incremental_eviction import RankedQueue
-from ctxctl.policies.fitting.units import HEAD_SEGMENTS, Protection, drops_in_order, units_of
+from ctxctl.policies.fitting.protection import Protection
+from ctxctl.policies.fitting.stepwise import StepwisePolicy
 
-_SYSTEM = frozenset({"system_prompt", "developer_instruction"})
+_SYSTEM = ("system_prompt", "developer_instruction")
 
 
-class AmplifierContract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AmplifierContract(StepwisePolicy, frozen=True, kw_only=True):
     """The example manager of Amplifier's context contract: the oldest messages leave for good.
 
     Rules of the contract's `SimpleContext` (first published version):
@@ -40,36 +40,9 @@ class AmplifierContract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         False
     )
 
-    def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
-        """Linear in the candidates."""
-        gone: frozenset[str] = state or frozenset()
-        messages = [at for at, c in enumerate(candidates) if c.segment != "tools"]
-        left = {at for at in messages if candidates[at].name not in gone}
-        chars = sum(_chars(candidates[at]) for at in left)
-        if chars // 4 > room.cap * self.threshold:
-            for unit in units_of(candidates) if self.pairs else [(at,) for at in messages]:
-                if not self.literal and chars // 4 <= room.cap * self.target:
-                    break
-                if not any(_stays(candidates[at]) for at in unit):
-                    chars -= sum(_chars(candidates[at]) for at in left.intersection(unit))
-                    left.difference_update(unit)
-        away = [at for at in messages if at not in left]
-        verdict: Verdict = "fitted" if away else "fits"
-        if chars // 4 > room.cap:
-            verdict = "still_over"
-        return Fit(
-            verdict,
-            drops_in_order(away, "budget_limit"),
-            state=gone.union(candidates[at].name for at in away),
-        )
-
-    def keeper(self) -> Keeper | None:
-        """The same from step to step, where units leave one after the other."""
-        return _Shedder(self) if self.pairs and not self.literal else None
-
-
-def _stays(candidate: Candidate) -> bool:
-    return candidate.segment in HEAD_SEGMENTS or candidate.kind in _SYSTEM
+    def keeper(self) -> Keeper:
+        """Make a keeper that lets units leave one after the other."""
+        return _Shedder(self)
 
 
 def _chars(candidate: Candidate) -> int:
@@ -81,7 +54,7 @@ class _Shedder:
 
     def __init__(self, policy: AmplifierContract) -> None:
         self._policy = policy
-        self._ground = UnitTable(Protection(protect_recent=0, protect_kinds=tuple(_SYSTEM)))
+        self._ground = UnitTable(Protection(protect_recent=0, protect_kinds=_SYSTEM), paired=policy.pairs)
         self._names: set[str] = set()
         self._latest: list[str] = []
         """Names that left at the step before: copies of theirs follow."""
@@ -136,7 +109,7 @@ class _Shedder:
         return Outcome(verdict, self._changed, len(self._away))
 
     def _shed(self, most: float) -> None:
-        while self._chars // 4 > most:
+        while self._policy.literal or self._chars // 4 > most:
             unit: Unit | None = self._line.first()
             if unit is None:
                 break

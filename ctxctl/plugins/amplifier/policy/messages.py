@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ctxctl.model.fitting import Candidate
-from ctxctl.policies.fitting.units import HEAD_SEGMENTS
+from ctxctl.policies.fitting.protection import HEAD_SEGMENTS
 
 UNRECORDED: Final = 24
 """Tokens of one message's metadata that a capture may lack."""

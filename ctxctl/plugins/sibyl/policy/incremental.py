@@ -1,7 +1,4 @@
-"""The policy `sibyl` on one thread: what it knows of a pack is kept, and a step costs what changed in it.
-
-What it decides is what the policy's `fit` decides; tests hold the two against each other.
-"""
+"""The policy `sibyl` on one thread: what it knows of a pack is kept, and a step costs what changed in it."""
 
 from __future__ import annotations
 

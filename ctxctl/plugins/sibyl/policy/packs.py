@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
-import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Room, Swap, Verdict, characters
+from ctxctl.model.fitting import Keeper
 from ctxctl.model.recompute import Part, Recomputed, Recorded
 from ctxctl.plugins.sibyl.policy.incremental import Packer
 from ctxctl.plugins.sibyl.policy.markdown import (
@@ -19,11 +18,9 @@ from ctxctl.plugins.sibyl.policy.markdown import (
     Shown,
     Version,
     rendered,
-    sizes,
-    trailer,
 )
-from ctxctl.plugins.sibyl.policy.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, shortened
-from ctxctl.policies.fitting.units import tokens_of
+from ctxctl.plugins.sibyl.policy.pieces import HEADER, SECTION
+from ctxctl.policies.fitting.stepwise import StepwisePolicy
 
 LAYERS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 _HINT: Final = "\n_Hint: "
@@ -34,7 +31,7 @@ _FIRST_RECEIPT: Final = "sibyl-context-render-v1"
 """Made before procedures stood whole."""
 
 
-class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Sibyl(StepwisePolicy, frozen=True, kw_only=True):
     """Sibyl's context packs: how many items a layer gives, and what of them the markdown has room for.
 
     Rules of its package `sibyl-core`, 1.2.2 to 1.4.10 (`tools/context.py`, `tools/context_rendering.py`):
@@ -71,50 +68,8 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             found["assembly"] = _assembly(recorded, told)
         return found
 
-    def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
-        """Linear in the candidates and their texts."""
-        items = [at for at, c in enumerate(candidates) if c.kind == KIND]
-        sections = {c.segment for c in candidates if c.kind == KIND}
-        limit = sizes(room.cap, len(items), len(sections))
-        assert limit.chars is not None
-        pack = [*items, *_header(candidates), *_headings(candidates)]
-        if not items or sum(characters(candidates[at]) + 1 for at in pack) <= limit.chars:
-            # By characters, as Sibyl has it; an item that takes more than its share is cut all the same.
-            cut = {at: text for at in items if (text := _cut(candidates[at], limit.content)) is not None}
-            if cut:
-                return _fit(candidates, set(), cut, room)
-            return Fit("fits" if tokens_of(candidates) <= room.cap else "still_over")
-        used = sum(characters(candidates[at]) + 1 for at in _header(candidates))
-        kept: list[int] = []
-        swaps: dict[int, str] = {}
-        opened: set[int] = set()
-        heading: int | None = None
-        for at, candidate in enumerate(candidates):
-            if is_heading(candidate):
-                heading = at
-            elif candidate.kind == KIND:
-                was = candidate.read()
-                text = shortened(was, limit.content)
-                block = (characters(candidate) if text is None else len(text)) + 1
-                if heading is not None and heading not in opened:
-                    block += characters(candidates[heading]) + 1
-                if kept and used + block > limit.chars:
-                    break
-                if heading is not None:
-                    opened.add(heading)
-                kept.append(at)
-                used += block
-                if text is not None and text != was:
-                    swaps[at] = text
-        gone = set(items).difference(kept)
-        if gone:
-            gone |= set(_headings(candidates)).difference(opened)
-            ends = (at for at, c in enumerate(candidates) if c.item == TRAILER and at not in gone)
-            swaps |= dict.fromkeys(ends, trailer(room.cap))
-        return _fit(candidates, gone, swaps, room)
-
     def keeper(self) -> Keeper:
-        """The same from step to step."""
+        """Make a keeper that looks at the pack."""
         return Packer()
 
     def _selection(self, recorded: Recorded) -> Recomputed:
@@ -252,24 +207,3 @@ def _assembly(recorded: Recorded, told: _Told) -> Recomputed:
     ours = was if told.same else [[name, text] for name, text in told.shown.pieces]
     inputs = {"tokens": told.tokens, "items": len(recorded.selected), "version": told.version.name}
     return Recomputed(ours, was, inputs)
-
-
-def _cut(candidate: Candidate, most: int) -> str | None:
-    """An item with no more content than its share; None where it has no more."""
-    text = None if is_heading(candidate) else shortened(candidate.read(), most)
-    return text if text is not None and text != candidate.read() else None
-
-
-def _header(candidates: Sequence[Candidate]) -> list[int]:
-    return [at for at, c in enumerate(candidates) if c.item == HEADER]
-
-
-def _headings(candidates: Sequence[Candidate]) -> list[int]:
-    return [at for at, c in enumerate(candidates) if is_heading(c)]
-
-
-def _fit(candidates: Sequence[Candidate], gone: set[int], swaps: Mapping[int, str], room: Room) -> Fit:
-    kept = tokens_of(candidates) - tokens_of(candidates, gone)
-    verdict: Verdict = "fitted" if kept <= room.cap else "still_over"
-    drops = tuple(Drop(at, "budget_limit") for at in sorted(gone))
-    return Fit(verdict, drops, swaps=tuple(Swap(at, swaps[at]) for at in sorted(swaps)))
