@@ -68,6 +68,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     "Reference": {
         "The command line": "docs/cli.md",
         "JSON output": "docs/json.md",
+        "SQL": "docs/sql.md",
         "Exports": "docs/export.md",
         "The trace format": "docs/format.md",
         "Messages": "docs/messages.md",

@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "validate": Command("validate:validate", "Check a trace against schemas and rules."),
     "import": Command("convert:convert", "Convert foreign captures to a trace."),
     "export": Command("export:export", "Write a trace in another form."),
+    "sql": Command("sql:sql", "Ask a trace in SQL."),
     "formats": Command("formats:formats", "The formats that can be opened, and what each records."),
     "policies": Command("policies:policies", "The policies that a session can be replayed under."),
     "calibrate": Command("calibrate:calibrate", "Fit token counts to what providers billed."),

@@ -103,6 +103,14 @@ EXAMPLES: Final = {
         ("ctxctl export run.jsonl@3 -o turn.md", "a turn, for an issue or a pull request"),
         ("ctxctl export run.jsonl --table changes -o changes.csv", "each change as a row"),
     ),
+    "sql": _of(
+        ("ctxctl sql", "the tables and their columns"),
+        (
+            "ctxctl sql run.jsonl 'SELECT kind, sum(tokens * requests) FROM stays GROUP BY kind'",
+            "what was carried, by kind",
+        ),
+        ("ctxctl sql run.jsonl 'SELECT * FROM bills' --csv", "every bill as CSV"),
+    ),
     "formats": _of(
         ("ctxctl formats", "what can be opened"),
         ("ctxctl formats codex", "where its files are, and what they record"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.report.exports import ExportOptions
     from ctxctl.session import Inspector
 
-_FORMATS = ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
+_FORMATS = ("events", "html", "markdown", "csv", "parquet", "sqlite", "otlp", "envelopes")
 
 
 def _complete_format_names(incomplete: str) -> list[str]:
@@ -60,6 +60,7 @@ Table = Annotated[
     str | None,
     Option("--table", metavar="NAME", help="Table to write: steps, changes (csv, parquet)."),
 ]
+Texts = Annotated[bool, Option("--texts", help="sqlite: write the texts, too.")]
 MaxContent = Annotated[
     str | None,
     Option(
@@ -71,7 +72,7 @@ MaxContent = Annotated[
 
 
 @opt.takes(
-    "turn thread max_content table",
+    "turn thread max_content table texts",
     opt.COUNTED,
     "no_learned read_as everything quiet",
     target=Target,
@@ -86,6 +87,7 @@ def export(
     strict: Strict = False,
     max_content: MaxContent = None,
     table: Table = None,
+    texts: Texts = False,
 ) -> None:
     """Write a trace in another form. Content redacted anywhere in the trace is left out of every export."""
     from ctxctl.cli.run import begin, note_problems, opened, tell_learned
@@ -102,7 +104,7 @@ def export(
             "--strict": strict, "--turn": options.turn, "--thread": options.thread,
             "--max-content": max_content,
             "--model": options.model, "--encoding": options.encoding, "--policy": options.policy,
-            "--table": table,
+            "--table": table, "--texts": texts,
         },
     )  # fmt: skip
     # A trace is evidence: what was not in the capture is in no trace made of it (docs/learn.md).
@@ -115,7 +117,8 @@ def export(
     written = 0
     with opened(place.trace, run, "exporting") as inspector:
         chosen = place_selected(inspector, place.address, options.turn, options.thread)
-        asked = _export_options(inspector, run, strict, chosen, max_content)._replace(table=table or "steps")
+        asked = _export_options(inspector, run, strict, chosen, max_content)
+        asked = asked._replace(table=table or "steps", texts=texts)
         with _sink(output, run.out, place.trace, force=force, readable=writer.readable) as out:
             for piece in writer.make(inspector, asked, found.append, run.out.progressed):
                 out.write(piece)

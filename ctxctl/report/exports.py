@@ -38,6 +38,8 @@ class ExportOptions(NamedTuple):
     """Which rules look for findings, as the settings have them."""
     table: str = "steps"
     """Which table, for formats that hold one."""
+    texts: bool = False
+    """Whether a database has the texts, too."""
 
 
 Exporter = Callable[[Inspector, ExportOptions, Report, Progress], Iterator[bytes]]
@@ -111,6 +113,12 @@ def _parquet(
     return tabular.parquet_pieces(inspector, how.table, progress)
 
 
+def _sqlite(inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report import database
+
+    return database.database_pieces(inspector, how.models, how.texts, progress)
+
+
 def _otlp(inspector: Inspector, how: ExportOptions, _report: Report, progress: Progress) -> Iterator[bytes]:
     from ctxctl.report import otlp
 
@@ -134,6 +142,7 @@ EXPORTERS: Final[dict[str, Writer]] = {
     "markdown": Writer(_markdown, _REPLAYED | {"--turn", "--thread"}, readable=True),
     "csv": Writer(_csv, _REPLAYED | {"--table"}, readable=True),
     "parquet": Writer(_parquet, _REPLAYED | {"--table"}),
+    "sqlite": Writer(_sqlite, _REPLAYED | {"--texts"}),
     "otlp": Writer(_otlp, _REPLAYED),
     "envelopes": Writer(_envelopes, _REPLAYED),
 }
@@ -142,7 +151,7 @@ EXPORTERS: Final[dict[str, Writer]] = {
 
 _SUFFIXES: Final = {
     ".jsonl": "events", ".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown",
-    ".csv": "csv", ".parquet": "parquet",
+    ".csv": "csv", ".parquet": "parquet", ".sqlite": "sqlite", ".db": "sqlite",
 }  # fmt: skip
 """Formats by the end of a file's name; what several formats may be in (.json) tells nothing."""
 

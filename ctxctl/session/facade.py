@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ctxctl.session.edits import Resolved
     from ctxctl.session.inventory import Inventory
     from ctxctl.store.file import SessionStore, StoreWriter
-    from ctxctl.store.lives import Lives
+    from ctxctl.store.lives import OpenRows
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
@@ -102,8 +102,8 @@ class Inspector:
         self._places: StepPlaces | None = None
         self._ahead: ModeLookahead | None = None
         self.kept_replays = KeptReplays(self.trace)
-        self.lives: tuple[int, Lives] | None = None
-        """The lives of the trace's items and the size that it had, once somebody has asked (`lives_of`)."""
+        self.store_rows: tuple[int, OpenRows] | None = None
+        """The size that the trace had and its rows, once somebody has asked for them (`rows_of`)."""
         self.inventory: Inventory | None = None
         """What items there are, once somebody has asked."""
         self.edits: Edits | None = None
@@ -601,8 +601,8 @@ class Inspector:
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
         self.kept_replays.close()
-        if self.lives is not None:
-            self.lives[1].close()
+        if self.store_rows is not None:
+            self.store_rows[1].db.close()
         self._counter.close()
         self._recounts.close()
         self.trace.close()

@@ -24,7 +24,6 @@ from ctxctl.engine.replay.frames import FrameDelta
 from ctxctl.engine.replay.walked import Walked, walked_by
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step, Summary, Turn
-from ctxctl.store.lives import Lives
 from ctxctl.store.mark import Mark
 from ctxctl.store.reader import PlacementRows, placements_of, step_at, step_rows, thread_deltas, walk
 from ctxctl.store.rows import LAYOUT, About, connected, damage
@@ -158,7 +157,7 @@ class SessionStore:
 
     def results(self) -> Iterator[tuple[Step, Turn | None]]:
         """Each step in order, with the turn that it ended."""
-        with closing(self._reading()) as db:
+        with closing(self.connected()) as db:
             yield from ((row.step, row.turn) for row in step_rows(db))
 
     def walked(self, *, frames: bool = True) -> Iterator[Walked]:
@@ -170,13 +169,13 @@ class SessionStore:
             for step, turn in self.results():
                 yield Walked(StepAt(step, [], turn), _NOTHING, {})
             return
-        with closing(self._reading()) as db:
+        with closing(self.connected()) as db:
             for at, delta, omitted in walk(db, self._contents):
                 yield Walked(at, delta, omitted)
 
     def deltas(self, ordinals: Sequence[int]) -> Iterator[tuple[int, FrameDelta]]:
         """As `thread_deltas`."""
-        with closing(self._reading()) as db:
+        with closing(self.connected()) as db:
             yield from thread_deltas(db, self._contents, ordinals)
 
     def at(self, ordinal: int) -> StepAt:
@@ -184,12 +183,8 @@ class SessionStore:
         if not 0 <= ordinal < self.steps:
             raise IndexError(ordinal)
         if self._rows is None:
-            self._rows = PlacementRows(self._reading(), self._contents)
+            self._rows = PlacementRows(self.connected(), self._contents)
         return step_at(self._rows, ordinal)
-
-    def lives(self) -> Lives:
-        """The lives of its items, on a connection of their own."""
-        return Lives(self._reading())
 
     def close(self) -> None:
         """Close the file."""
@@ -203,7 +198,8 @@ class SessionStore:
         with suppress(OSError):
             self._path.unlink()
 
-    def _reading(self) -> sqlite3.Connection:
+    def connected(self) -> sqlite3.Connection:
+        """A connection of its own, for reading."""
         with damage():
             return connected(self._path)
 

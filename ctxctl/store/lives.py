@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.model.content import Content
 from ctxctl.model.results import Step
 from ctxctl.store.rows import step_of
 
@@ -58,7 +59,7 @@ class Entry(NamedTuple):
 
 
 class Lives:
-    """The lives of all items of a session store; `close` closes the store."""
+    """The lives of all items of a session store."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -68,10 +69,6 @@ class Lives:
         }
         """By row."""
         ((self._steps,),) = db.execute("SELECT count(*) FROM steps")
-
-    def close(self) -> None:
-        """Close the store."""
-        self._db.close()
 
     def __len__(self) -> int:
         """How many steps there are."""
@@ -158,6 +155,15 @@ class Lives:
         if row is None:
             raise LookupError(f"no row: {query} {values}")
         return tuple(row)
+
+
+class OpenRows(NamedTuple):
+    """A database with the tables of `schema.sql`."""
+
+    db: sqlite3.Connection
+    text: Callable[[int], Content]
+    """Gives the text of a row of `texts`."""
+    lives: Lives
 
 
 def _moments(item: int, rows: list[tuple[Any, ...]]) -> list[LifeMoment]:

@@ -24,6 +24,7 @@ from ctxctl.store.rows import (
     text_row,
     turn_body,
 )
+from ctxctl.trace.contents import StoredContent
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.run import Engine
@@ -72,7 +73,7 @@ class RowWriter:
     cannot be a row; what is written is then of no use."""
 
     def __init__(self, connection: sqlite3.Connection, contents: Contents | None) -> None:
-        """`contents` has the texts of the trace; None: no texts are written."""
+        """`contents` has the texts of the trace.  Without it no row says where a text is."""
         self._connection = connection
         self._contents = contents
         self._threads: dict[ThreadKey, OpenStays] = {}
@@ -80,6 +81,8 @@ class RowWriter:
         self._numbers: dict[int, tuple[Placement, int]] = {}
         self._placements = 0
         self._texts: dict[Content, int] = {}
+        self.texts: list[Content] = []
+        """Without `contents`, the text of each row."""
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
         self._held = 0
         self.steps = 0
@@ -147,7 +150,7 @@ class RowWriter:
         self._put("steps", self.steps, thread.thread, thread.nth, *step_row(step, told))
         for n, change in enumerate(step.changes):
             text = one.omitted.get((change.item, change.version)) if change.status == "omitted" else None
-            row = None if text is None or self._contents is None else self._text(text)
+            row = None if text is None else self._text(text)
             self._put("changes", self.steps, n, change.status, self._item(change), *change_row(change), row)
         self._copies(step, thread, move)
         if turn is not None:
@@ -261,7 +264,7 @@ class RowWriter:
             known = self._numbers[id(placement)] = placement, self._placements
             self._placements += 1
             content = placement.content
-            text = None if content is None or self._contents is None else self._text(content)
+            text = None if content is None else self._text(content)
             values = (getattr(placement, name) for name in PLACEMENT_FIELDS)
             self._put("placements", known[1], self._item(placement), text, *values)
         return known[1]
@@ -279,9 +282,13 @@ class RowWriter:
         """The row of a text; raises ValueError where it is in no file that stays."""
         number = self._texts.get(content)
         if number is None:
-            assert self._contents is not None
-            base = self._contents.inside(content)
-            stored = self._contents.stored(content, None if base is None else self._text(base))
+            stored: StoredContent | None
+            if self._contents is None:
+                stored = StoredContent(content.digest, content.size, content.form, content.count)
+                self.texts.append(content)
+            else:
+                base = self._contents.inside(content)
+                stored = self._contents.stored(content, None if base is None else self._text(base))
             if stored is None:
                 raise ValueError("its text is not in the trace")
             number = self._texts[content] = len(self._texts)

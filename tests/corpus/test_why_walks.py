@@ -18,7 +18,7 @@ from ctxctl.importers import registry
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from ctxctl.session import Inspector
-from ctxctl.session.item_lives import lives_of
+from ctxctl.session.store_rows import lives_of
 from tests.oracle import real
 from tests.oracle.build import Event
 from tests.oracle.walk import Walk

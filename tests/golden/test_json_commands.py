@@ -57,6 +57,7 @@ ASKED: dict[str, list[tuple[str, set[str]]]] = {
     "lint": [(RETRIEVAL, {"trace", "finding", "lint"})],
     "check": [(f"{LOG} --max 80%", {"trace", "condition", "verdict"})],
     "validate": [(NOTES, {"trace", "validation"})],
+    "sql": [("", {"sql_table"})],
     "import": [(f"{LOG} -o PLACE/out.jsonl", {"import"})],
     "formats": [("", {"format"}), ("claude-code", {"format"})],
     "policies": [("", {"policy"})],

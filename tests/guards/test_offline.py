@@ -62,7 +62,9 @@ OFFLINE: dict[str, list[tuple[str, ...]]] = {
             ("export", NATIVE, "--format", form, "--table", "steps", "-o", f"steps.{form}")
             for form in ("csv", "parquet")
         ),
+        ("export", NATIVE, "-o", "run.sqlite"),
     ],
+    "sql": [("sql",), ("sql", NATIVE, "SELECT * FROM bills")],
     "formats": [("formats",)],
     "policies": [("policies",)],
     "calibrate": [("calibrate",), ("calibrate", CLAUDE)],

@@ -199,7 +199,7 @@ def why(path: str) -> None:
     """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
     from ctxctl.analysis.why.answer import explain_item
     from ctxctl.session import Inspector
-    from ctxctl.session.item_lives import lives_of
+    from ctxctl.session.store_rows import lives_of
 
     with Inspector.open(path) as inspector:
         inspector.places()

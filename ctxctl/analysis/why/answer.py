@@ -28,8 +28,8 @@ from ctxctl.model.event import Event
 from ctxctl.model.records import Missing, Surface
 from ctxctl.model.vocab import Level
 from ctxctl.model.why import Link, State, Why
-from ctxctl.session.item_lives import lives_of
 from ctxctl.session.resolver import ASK_THERE, ItemCandidate, NoItem, no_such_item, only_item, resolve_item
+from ctxctl.session.store_rows import lives_of
 from ctxctl.store.lives import Entry, LifeMoment, Lives
 from ctxctl.trace.source import Source, open_source
 

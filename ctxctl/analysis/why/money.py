@@ -13,7 +13,7 @@ from ctxctl.analysis.why.cost import CarryingRequests, uncut_tokens
 from ctxctl.analysis.why.reading import StepReader
 from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.why import Link, Why
-from ctxctl.session.item_lives import lives_of
+from ctxctl.session.store_rows import lives_of
 from ctxctl.wording import dollars, plural
 
 if TYPE_CHECKING:

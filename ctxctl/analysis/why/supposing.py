@@ -24,8 +24,8 @@ from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import policy_by_name
 from ctxctl.session.answer_cache import answers_of
-from ctxctl.session.item_lives import lives_of
 from ctxctl.session.params import fitter_of
+from ctxctl.session.store_rows import lives_of
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Window

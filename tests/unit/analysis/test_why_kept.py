@@ -21,7 +21,7 @@ from ctxctl.cli.main import run
 from ctxctl.engine.replay.run import Engine
 from ctxctl.model.why import WhatIf
 from ctxctl.session import Inspector, answer_cache, import_cache, kept_replays
-from ctxctl.session.item_lives import lives_of
+from ctxctl.session.store_rows import lives_of
 from ctxctl.trace import inputs
 from tests.unit.session.test_kept import cut, flip, foreign, link, lose, tear
 

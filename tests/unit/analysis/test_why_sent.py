@@ -10,7 +10,7 @@ from ctxctl.analysis.why.answer import explain_item
 from ctxctl.analysis.why.supposing import supposed_outcomes
 from ctxctl.model.sizes import limit_words, rounded_size
 from ctxctl.model.why import Link, Why
-from ctxctl.session.item_lives import lives_of
+from ctxctl.session.store_rows import lives_of
 from tests.oracle import build
 from tests.oracle.build import assembly, at, budget, compact, inject, item, usage
 from tests.oracle.real import opened

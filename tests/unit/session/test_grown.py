@@ -18,7 +18,7 @@ from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.sums import RunningTotals
 from ctxctl.model.event import Event
 from ctxctl.session import Inspector, grown_replay, import_cache, import_mark, kept_replays
-from ctxctl.session.item_lives import lives_of
+from ctxctl.session.store_rows import lives_of
 from ctxctl.store.lives import Lives
 from ctxctl.store.writer import RowWriter
 from ctxctl.trace import inputs, writer
@@ -189,9 +189,8 @@ def test_what_became_of_each_item_is_gone_on_with(path: Path, tmp_path: Path, ca
     assert came[-1], "the replay was gone on with"
     with Inspector.open(log) as inspector:
         assert inspector.problem_count == len(inspector.opened.problems)
-        store = inspector.kept_replay()
-        assert store is not None
-        kept = lives_in(store.lives())
+        assert inspector.kept_replay() is not None
+        kept = lives_in(lives_of(inspector))
     os.environ["CTXCTL_CACHE"] = "off"
     try:
         with Inspector.open(log) as inspector:

@@ -186,6 +186,9 @@ SURFACES = [
     ["watch", "T", "--plain", "--all", "--idle", "0"],
     ["watch", "T", "--json", "--all", "--idle", "0"],
     ["calibrate", "T"],
+    *(["sql", "T", f"SELECT * FROM {name}", "--json"]
+      for name in ("steps", "changes", "items", "stays", "texts", "bills")),
+    ["sql", "T", "SELECT * FROM stays"],
 ]  # fmt: skip
 ONE_OF_EACH = [*{command[0]: command for command in reversed(SURFACES)}.values()]
 EXPORTS = [
@@ -193,7 +196,7 @@ EXPORTS = [
     for form, more in (
         ("events", []), ("events", ["--strict"]), ("events", ["--target", "evidence_export"]), ("html", []),
         ("html", ["--max-content", "20K"]), ("markdown", []), ("csv", ["--table", "changes"]),
-        ("csv", ["--table", "steps"]), ("otlp", []), ("envelopes", []),
+        ("csv", ["--table", "steps"]), ("sqlite", ["--texts"]), ("otlp", []), ("envelopes", []),
     )
 ]  # fmt: skip
 

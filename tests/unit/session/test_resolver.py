@@ -11,8 +11,8 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.session import Inspector
-from ctxctl.session.item_lives import lives_of
 from ctxctl.session.resolver import ItemFound, NoItem, SeveralItems, ambiguous_item, resolve_item
+from ctxctl.session.store_rows import lives_of
 from tests.unit.session.resolving import DOORS, NONE, answers, names
 
 TRACES = Path(__file__).parents[3] / "traces"
