@@ -19,7 +19,7 @@ BESIDE = {
     "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
     "learned", "fleet", "group_cost", "session_list", "listed_session", "compaction", "kept", "cache",
     "question", "answer", "row", "fleet_diff", "measure", "fleet_added", "fleet_status", "fleet_file",
-    "fleet_compacted", "fleet_vacuumed", "fleet_forgotten",
+    "fleet_compacted", "fleet_vacuumed", "fleet_forgotten", "sql_table",
 }  # fmt: skip
 """Types of lines of other commands: test_json_of_plans.py, test_calibrating.py, test_cli_learn.py,
 test_fleet_commands.py, test_cli_ls.py, test_handed_on.py, test_json_commands.py."""
