@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from ctxctl.analysis.cost_groups import CostWords
-from ctxctl.analysis.costs import add_cost, cost_of
+from ctxctl.analysis.request_cost import add_cost, cost_of
 from ctxctl.fleet.captures import lasting
 from ctxctl.fleet.packing import packed
 from ctxctl.fleet.session_list import ReadSession

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.request_cost import cost_of
 from ctxctl.dataset.keys import digests_of
 from ctxctl.dataset.rows.clear import ClearTexts
 from ctxctl.dataset.rows.session import Held, SessionPlace, SessionRows

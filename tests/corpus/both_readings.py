@@ -1,0 +1,48 @@
+"""What a capture cost by its bills alone, and by the whole reading: for tests that compare the two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ctxctl.analysis import session_costs
+from ctxctl.analysis.cost_groups import CostWords, SessionCosts
+from ctxctl.report.cost_sums import cost_facts, sums_fields
+from ctxctl.session.billed_steps import BilledSteps, billed_steps
+
+WORDS = CostWords("model", None, None, None, "saved", "none", {}, contents=False)
+
+
+def of_bills(path: Path, format_name: str) -> BilledSteps | None:
+    """The capture's requests by its bills; None where they are not sure."""
+    return billed_steps(
+        str(path), format_name, target=WORDS.target, model=None, encoding=None, policy=None,
+        calibration=WORDS.calibration, learned=WORDS.learned,
+    )  # fmt: skip
+
+
+def printed(path: Path, format_name: str, *, contents: bool = False) -> dict[str, Any]:
+    """All that `cost DIR` shows of a capture, in text and as JSON, less what only contents tell.
+
+    Args:
+        path: The capture.
+        format_name: Its format.
+        contents: Read it whole.
+    """
+    words = msgspec.structs.replace(WORDS, contents=contents)
+    data, lasting = session_costs.work(str(path), format_name, msgspec.msgpack.encode(words), b"")
+    costs = msgspec.msgpack.decode(data, type=SessionCosts)
+    shown: dict[str, Any] = {"lasting": lasting}
+    for name in SessionCosts.__struct_fields__:
+        if name != "parts":
+            shown[name] = getattr(costs, name)
+    shown["parts"] = [
+        (
+            part.session, part.day, part.branch, part.model, part.first, part.last,
+            sums_fields(part.sums, contents=False), list(cost_facts(part.sums, contents=False)),
+        )
+        for part in costs.parts
+    ]  # fmt: skip
+    return shown
