@@ -5,7 +5,7 @@ made here has its place, its model, its time, its bill and the totals that are s
 changes and its cache's misses are empty.  So it may only be asked what it was billed.
 
 Events are placed by the engine's own tracker.  Where a bill, or a problem that a replay reports, rests on
-more than that (a partial output is priced as counted), the answer is None, and the capture is to be read whole.
+more than that (a partial output is priced as counted), the answer is None: the capture is to be read whole.
 `tests/corpus/test_bills_alone.py` compares both readings of every capture.
 """
 
@@ -24,8 +24,9 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Compaction, Ended, Injection, Record, Totals, Usage
 from ctxctl.model.results import Cache, Counts, Ledger, Step, UsageView, Window
 from ctxctl.model.terms import Stated
-from ctxctl.trace.build import BUILDERS, assembly
+from ctxctl.trace.build import BUILDERS, assembly, injection
 from ctxctl.trace.coerce import Fields, parse_json
+from ctxctl.trace.depth import DEPTH_LIMIT, may_nest_deeper
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -35,12 +36,9 @@ _AS_RECORDED: Final = "recorded"
 _CALIBRATIONS: Final = frozenset(("saved", "shipped", "none"))
 """Those of which opening a capture tells no error, and asks for no pass of its own."""
 _RECORDS: Final = frozenset(
-    (
-        vocab.ASSEMBLY_CREATED, vocab.INJECTION_APPLIED, vocab.COMPACTION_COMPLETED, vocab.USAGE_REPORTED,
-        vocab.TOTAL_STATED, vocab.SESSION_ENDED,
-    )
-)  # fmt: skip
-"""Events whose records are looked at."""
+    (vocab.COMPACTION_COMPLETED, vocab.USAGE_REPORTED, vocab.TOTAL_STATED, vocab.SESSION_ENDED)
+)
+"""Events whose records are looked at, besides assemblies and injections."""
 _UNCERTAIN: Final = frozenset((vocab.SELECTION_COMPLETED, vocab.REDACTION_APPLIED, vocab.RECORD_DROPPED))
 """Events of which more depends than is known here: a model, what may be shown, a problem."""
 _SHAPES_FRAME: Final = frozenset(
@@ -103,10 +101,14 @@ def billed_steps(
 
 
 def _is_plain(importer: Format, policy: str | None) -> bool:
-    """Whether a format is our own, and replayed as it is recorded."""
-    from ctxctl.importers.registry import is_ours
+    """Whether this package's own importer makes the events, and they are replayed as they are recorded.
 
-    return is_ours(importer) and (policy or importer.default_policy) == _AS_RECORDED
+    Plug-ins also hand on events that others made, which a writer of traces may refuse or put right.
+    """
+    from ctxctl.importers.table import TABLE
+
+    own = any(entry.name == importer.name and not entry.bundled for entry in TABLE)
+    return own and (policy or importer.default_policy) == _AS_RECORDED
 
 
 class _UncertainError(Exception):
@@ -293,7 +295,7 @@ def _step(thread: _Thread, one: _Open, usage: Usage) -> Step:
     total = usage.terms.stated_total_usd
     key = thread.key
     try:
-        orjson.dumps((key.session, key.thread, one.turn_id, one.step_id, one.time))
+        orjson.dumps((key.session, key.thread, one.turn_id, one.step_id, one.time, thread.model))
     except orjson.JSONEncodeError:  # a trace has another text in place of what is none
         raise _UncertainError from None
     return Step(
@@ -322,17 +324,19 @@ def _item(thread: _Thread, kind: str, data: dict[str, Any]) -> None:
 
 def _record(kind: str, data: Any) -> Record | None:
     """The record of an event as a reader of the imported trace has it; blocks and splices are left out."""
+    if kind == vocab.ASSEMBLY_CREATED:
+        marks = {name: value for name, value in data["metadata"]["ctxctl"].items() if name != "splices"}
+        named = {name: value for name, value in data.items() if name != "ordered_blocks"}
+        return assembly(Fields({**named, "metadata": {"ctxctl": marks}}, _fault), ())
+    if kind == vocab.INJECTION_APPLIED:
+        return injection(Fields(data, _fault))
     if kind not in _RECORDS:
         return None
-    if kind == vocab.ASSEMBLY_CREATED:
-        data = {name: value for name, value in data.items() if name != "ordered_blocks"}
-        marks = data.get("metadata", {}).get("ctxctl", {})
-        data["metadata"] = {"ctxctl": {name: value for name, value in marks.items() if name != "splices"}}
     try:
-        fields = Fields(parse_json(orjson.dumps(data)), _fault)
+        raw = orjson.dumps(data)
     except orjson.JSONEncodeError:
         raise _UncertainError from None
-    return assembly(fields, ()) if kind == vocab.ASSEMBLY_CREATED else BUILDERS[kind](fields)
+    return BUILDERS[kind](Fields(parse_json(raw), _fault, shallow=not may_nest_deeper(DEPTH_LIMIT, raw)))
 
 
 def _fault(_slug: str, _key: str, _message: str) -> None:
