@@ -24,6 +24,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Compaction, Ended, Injection, Record, Totals, Usage
 from ctxctl.model.results import Cache, Counts, Ledger, Step, UsageView, Window
 from ctxctl.model.terms import Stated
+from ctxctl.session.first_prompt import FirstPrompt
 from ctxctl.trace.build import BUILDERS, assembly, injection
 from ctxctl.trace.coerce import Fields, parse_json
 from ctxctl.trace.depth import DEPTH_LIMIT, may_nest_deeper
@@ -48,6 +49,10 @@ _SHAPES_FRAME: Final = frozenset(
     )
 )  # fmt: skip
 """Events that a replay reports where they name a step that is sealed."""
+_PROMPTS: Final = frozenset(
+    (vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.SUMMARY_CREATED, vocab.ASSEMBLY_CREATED)
+)
+"""Events that tell a turn's prompt."""
 _SHOWN: Final = frozenset((None, "none", "raw", "not_redacted", "unredacted"))
 """States of an item of which nothing was redacted."""
 _NO_WINDOW: Final = Window(None, None, None, 0, None, None, 0, {})
@@ -61,6 +66,8 @@ class BilledSteps(NamedTuple):
     steps: list[Step]
     """In the order in which they begin."""
     turns: int
+    prompt: str | None
+    """The first prompt; None where it was not asked for, or there is none."""
     problems: list[Problem]
     """As `Inspector.problems`, once the capture was replayed."""
     findings: int
@@ -69,11 +76,12 @@ class BilledSteps(NamedTuple):
 
 def billed_steps(
     path: str, format_name: str, *, target: str, model: str | None, encoding: str | None, policy: str | None,
-    calibration: str, learned: str,
+    calibration: str, learned: str, prompt: bool = False,
 ) -> BilledSteps | None:  # fmt: skip
     """A capture's requests as they were billed; None where only the whole reading is sure of them.
 
-    Takes what `Inspector.open` takes.  Raises what `open_capture` raises.
+    Takes what `Inspector.open` takes, and whether the first prompt is asked for too.  Raises what
+    `open_capture` raises.
     """
     if (target, model, encoding) != (vocab.MODEL, None, None):
         return None
@@ -89,15 +97,16 @@ def billed_steps(
         if choose_set(importer.name, source, learned) is not None:
             return None
         problems: list[Problem] = []
-        reader = _Reader()
+        reader = _Reader(FirstPrompt() if prompt else None)
         try:
             reader.read(capture_events(importer, source, problems.append))
         except _UncertainError:
             return None
+        first = None if reader.prompt is None else reader.prompt.text
         notes = sum(problem.is_note for problem in problems)
         faults = source.problems if isinstance(source, Source) else ()
         every = sorted([*problems, *faults])
-        return BilledSteps(importer.name, reader.steps(), reader.turns, every, len(every) - notes)
+        return BilledSteps(importer.name, reader.steps(), reader.turns, first, every, len(every) - notes)
 
 
 def _is_plain(importer: Format, policy: str | None) -> bool:
@@ -192,8 +201,9 @@ class _Thread:
 class _Reader:
     """Takes the events of one capture; raises _UncertainError where they do not tell enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, prompt: FirstPrompt | None) -> None:
         self.turns = 0
+        self.prompt = prompt
         self._tracker = StepTracker()
         self._threads: dict[ThreadKey, _Thread] = {}
         self._begun = 0
@@ -213,11 +223,12 @@ class _Reader:
 
     def _take(self, fields: dict[str, Any]) -> None:
         kind, get = fields["event_type"], fields.get
+        data: dict[str, Any] = fields["data"]
         if kind in _UNCERTAIN:
             raise _UncertainError
         event = Event(
             kind, get("event_id"), get("source"), get("time"), get("context_id"), get("session_id"),
-            get("thread_id"), get("turn_id"), get("step_id"), _record(kind, get("data")), 0, 0, 0,
+            get("thread_id"), get("turn_id"), get("step_id"), _record(kind, data), 0, 0, 0,
             get("task_id"), get("run_id"), get("attempt_id"),
         )  # fmt: skip
         said = len(self._seen)
@@ -243,10 +254,23 @@ class _Reader:
             thread.open.turn_id, thread.open.step_id = place.cursor.turn_id, place.cursor.step_id
             if thread.sealed and event.step_id is not None and kind in _SHAPES_FRAME:
                 raise _UncertainError
+        if self.prompt is not None and kind in _PROMPTS and self.prompt.looks_at(key):
+            self._look(self.prompt, thread, kind, data)
         if event.record is not None:
             self._heard(thread, event.record)
         elif kind in _SHAPES_FRAME:
-            _item(thread, kind, get("data") or {})
+            _item(thread, kind, data)
+
+    def _look(self, prompt: FirstPrompt, thread: _Thread, kind: str, data: dict[str, Any]) -> None:
+        """Look for the first prompt, which stands in what the main thread's requests add."""
+        if kind != vocab.ASSEMBLY_CREATED:
+            prompt.item(data)
+        elif data["target"] == vocab.MODEL and thread.open is not None:
+            if thread.sealed:  # the next request's
+                raise _UncertainError
+            prompt.assembled(thread.open.turn, thread.open.step, data["ordered_blocks"])
+        if not prompt.is_sure:
+            raise _UncertainError
 
     def _heard(self, thread: _Thread, record: Record) -> None:
         if isinstance(record, Assembly):
@@ -281,6 +305,10 @@ class _Reader:
             return
         if usage is None or not usage.input_tokens or usage.output_is_partial:
             raise _UncertainError  # its size is expected from counted texts, or its answer is counted
+        if self.prompt is not None and self.prompt.looks_at(thread.key):
+            self.prompt.closed(one.turn, one.step)
+        if self.prompt is not None and not self.prompt.is_sure:
+            raise _UncertainError
         if not thread.sealed:
             thread.seal()
         thread.model = usage.model or thread.model
@@ -322,7 +350,7 @@ def _item(thread: _Thread, kind: str, data: dict[str, Any]) -> None:
         thread.items.add(item)
 
 
-def _record(kind: str, data: Any) -> Record | None:
+def _record(kind: str, data: dict[str, Any]) -> Record | None:
     """The record of an event as a reader of the imported trace has it; blocks and splices are left out."""
     if kind == vocab.ASSEMBLY_CREATED:
         marks = {name: value for name, value in data["metadata"]["ctxctl"].items() if name != "splices"}

@@ -6,21 +6,40 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
-from ctxctl.analysis import session_costs
+from ctxctl.analysis import session_costs, session_facts
 from ctxctl.analysis.cost_groups import CostWords, SessionCosts
+from ctxctl.fleet.session_list import ReadSession
+from ctxctl.model.session_list import SessionFacts
 from ctxctl.report.cost_sums import cost_facts, sums_fields
 from ctxctl.session.billed_steps import BilledSteps, billed_steps
 
 WORDS = CostWords("model", None, None, None, "saved", "none", {}, contents=False)
 
 
-def of_bills(path: Path, format_name: str) -> BilledSteps | None:
+def of_bills(path: Path, format_name: str, *, prompt: bool = False) -> BilledSteps | None:
     """The capture's requests by its bills; None where they are not sure."""
     return billed_steps(
         str(path), format_name, target=WORDS.target, model=None, encoding=None, policy=None,
-        calibration=WORDS.calibration, learned=WORDS.learned,
+        calibration=WORDS.calibration, learned=WORDS.learned, prompt=prompt,
     )  # fmt: skip
+
+
+def listed(path: Path, format_name: str) -> tuple[SessionFacts, bool, SessionFacts, bool] | None:
+    """What `ls` shows of a capture by its bills, and by the whole reading; None where those are not sure."""
+    words = msgspec.msgpack.encode(WORDS)
+
+    def told() -> tuple[SessionFacts, bool]:
+        data, lasting = session_facts.work(str(path), format_name, words, b"")
+        return msgspec.msgpack.decode(data, type=ReadSession).facts, lasting
+
+    if of_bills(path, format_name, prompt=True) is None:
+        return None
+    first = told()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_facts, "billed_steps", lambda *_, **__: None)
+        return *first, *told()
 
 
 def printed(path: Path, format_name: str, *, contents: bool = False) -> dict[str, Any]:
