@@ -6,7 +6,7 @@ changes and its cache's misses are empty.  So it may only be asked what it was b
 
 Events are placed by the engine's own tracker.  Where a bill, or a problem that a replay reports, rests on
 more than that (a partial output is priced as counted), the answer is None: the capture is to be read whole.
-`tests/corpus/test_bills_alone.py` compares both readings of every capture.
+`tests/corpus/test_bills_of_captures.py` compares both readings of every capture.
 """
 
 from __future__ import annotations
