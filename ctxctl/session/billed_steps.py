@@ -55,6 +55,10 @@ _PROMPTS: Final = frozenset(
 """Events that tell a turn's prompt."""
 _SHOWN: Final = frozenset((None, "none", "raw", "not_redacted", "unredacted"))
 """States of an item of which nothing was redacted."""
+_LARGE: Final = 20_000
+_COPIES: Final = 64
+"""Placements of a window, and copies of an item that has several versions, from which on a replay may leave
+work undone and report it (`engine.replay.window_mode`, `.stale_copies`)."""
 _NO_WINDOW: Final = Window(None, None, None, 0, None, None, 0, {})
 _NO_LEDGER: Final = Ledger(0, 0, 0, 0, None, 0, 0)
 
@@ -143,7 +147,7 @@ class _Open:
 class _Thread:
     """A thread: the engine's `ThreadState`, as far as bills go."""
 
-    __slots__ = ("assembly", "items", "key", "later", "model", "now", "open", "sealed")
+    __slots__ = ("assembly", "items", "key", "later", "model", "now", "open", "sealed", "several", "size")
 
     def __init__(self, key: ThreadKey) -> None:
         self.key = key
@@ -155,7 +159,12 @@ class _Thread:
         self.later: list[str | None] | None = None
         """The one named behind that, in a list; None: no assembly has come."""
         self.assembly: str | None = None
-        self.items: set[str] = set()
+        self.items: dict[str, int] = {}
+        """Items that came, and how many copies entered its windows."""
+        self.several: set[str] = set()
+        """Those that came more than once."""
+        self.size = 0
+        """Blocks of the last window."""
 
     def names(self, model: str | None) -> None:
         """A record that belongs to where the thread stands names a model."""
@@ -208,7 +217,7 @@ class _Reader:
         self._threads: dict[ThreadKey, _Thread] = {}
         self._begun = 0
         self._done: dict[int, Step] = {}
-        self._seen: set[tuple[str | None, str | None]] = set()
+        self._seen: set[int] = set()
 
     def steps(self) -> list[Step]:
         """All steps, in the order in which they begin."""
@@ -232,7 +241,7 @@ class _Reader:
             get("task_id"), get("run_id"), get("attempt_id"),
         )  # fmt: skip
         said = len(self._seen)
-        self._seen.add((event.session_id, event.event_id))
+        self._seen.add(hash((event.session_id, event.event_id)))
         if len(self._seen) == said:  # a second event of that id would be ignored, and reported
             raise _UncertainError
         if kind in vocab.ABOUT_THE_TRACE:
@@ -257,7 +266,7 @@ class _Reader:
         if self.prompt is not None and kind in _PROMPTS and self.prompt.looks_at(key):
             self._look(self.prompt, thread, kind, data)
         if event.record is not None:
-            self._heard(thread, event.record)
+            self._heard(thread, event.record, data)
         elif kind in _SHAPES_FRAME:
             _item(thread, kind, data)
 
@@ -272,12 +281,13 @@ class _Reader:
         if not prompt.is_sure:
             raise _UncertainError
 
-    def _heard(self, thread: _Thread, record: Record) -> None:
+    def _heard(self, thread: _Thread, record: Record, data: dict[str, Any]) -> None:
         if isinstance(record, Assembly):
             if record.target == vocab.MODEL:
                 if record.base is not None and record.base != thread.assembly:
                     raise _UncertainError
                 thread.assembly = record.assembly_id
+                _window(thread, data)
                 thread.assembles(record)
         elif isinstance(record, Injection):
             if record.target == vocab.MODEL:
@@ -347,7 +357,26 @@ def _item(thread: _Thread, kind: str, data: dict[str, Any]) -> None:
         if item not in thread.items:
             raise _UncertainError
     elif isinstance(item, str):
-        thread.items.add(item)
+        if item in thread.items:
+            thread.several.add(item)
+        if thread.items.setdefault(item, 0) >= _COPIES:
+            raise _UncertainError
+
+
+def _window(thread: _Thread, data: dict[str, Any]) -> None:
+    """A request's window comes: a replay may not work out one that is too large."""
+    splices, blocks = data["metadata"]["ctxctl"].get("splices"), data["ordered_blocks"]
+    kept = 0 if splices is None else thread.size - sum(removed for _, removed, _ in splices)
+    thread.size = kept + len(blocks)
+    for block in blocks:
+        name = block["block_id"]
+        if name not in thread.items:  # of an item that never came
+            raise _UncertainError
+        thread.items[name] += 1
+        if thread.items[name] >= _COPIES and name in thread.several:
+            raise _UncertainError
+    if thread.size > _LARGE:
+        raise _UncertainError
 
 
 def _record(kind: str, data: dict[str, Any]) -> Record | None:

@@ -65,7 +65,7 @@ class FirstPrompt:
 
     def item(self, data: dict[str, Any]) -> None:
         """An item comes, or comes in another version."""
-        name, kind = data["item_id"], data["context_kind"]
+        name, kind = data["item_id"], data.get("context_kind", "custom")
         message = None
         if kind == "user_message":
             text, seen = data.get("content"), data.get("visibility") or (MODEL,)
@@ -102,5 +102,9 @@ class FirstPrompt:
         if title is not None:
             self._turn = turn
         if title:
+            try:
+                title.encode()
+            except UnicodeEncodeError:  # a trace has another text in place of what is none
+                self.is_sure = False
             self._found.append(title[:PROMPT])
             self._over = says_words(self._found[-1]) or len(self._found) == LOOKED_AT

@@ -26,20 +26,20 @@ def of_bills(path: Path, format_name: str, *, prompt: bool = False) -> BilledSte
     )  # fmt: skip
 
 
-def listed(path: Path, format_name: str) -> tuple[SessionFacts, bool, SessionFacts, bool] | None:
+def listed(path: Path, format_name: str) -> tuple[SessionFacts, SessionFacts] | None:
     """What `ls` shows of a capture by its bills, and by the whole reading; None where those are not sure."""
     words = msgspec.msgpack.encode(WORDS)
 
-    def told() -> tuple[SessionFacts, bool]:
-        data, lasting = session_facts.work(str(path), format_name, words, b"")
-        return msgspec.msgpack.decode(data, type=ReadSession).facts, lasting
+    def told() -> SessionFacts:
+        data, _ = session_facts.work(str(path), format_name, words, b"")
+        return msgspec.msgpack.decode(data, type=ReadSession).facts
 
     if of_bills(path, format_name, prompt=True) is None:
         return None
     first = told()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session_facts, "billed_steps", lambda *_, **__: None)
-        return *first, *told()
+        return first, told()
 
 
 def printed(path: Path, format_name: str, *, contents: bool = False) -> dict[str, Any]:
