@@ -56,15 +56,15 @@ Bills = Annotated[
     Option(
         "--bills",
         help="Add up bills alone, without what is recorded, cache breaks and misses: much faster. The default"
-        " for a directory, except with --json.",
+        " for a directory, and with --by session, day, project, branch or model; but not with --json.",
     ),
 ]
 Contents = Annotated[
     bool,
     Option(
         "--contents",
-        help="Of a directory, also read contents: for what is recorded, cache breaks and misses. The default"
-        " with --json.",
+        help="Where sessions are added up, also read contents: for what is recorded, cache breaks and misses."
+        " The default with --json.",
     ),
 ]
 
