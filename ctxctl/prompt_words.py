@@ -8,7 +8,10 @@ they attach (`<system-reminder>…</system-reminder>`, `<uploaded_files>…`), o
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+_Prompt = TypeVar("_Prompt")
 
 _OPENING: Final = re.compile(r"<([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,500})?>")
 _HEADING: Final = re.compile(r"\[\[ ## \w{1,60} ## \]\]\s*")
@@ -46,6 +49,26 @@ _AGENTS: Final = "# AGENTS.md instructions"
 """What Codex begins a project's instructions with."""
 _MOST: Final = 32
 """Elements looked at before the words."""
+_TITLE: Final = 200
+"""Characters of a prompt kept as a turn's title."""
+LOOKED_AT: Final = 16
+"""Messages of one step that are looked at for the prompt."""
+
+
+def title_of(prompt: str) -> str:
+    """What of a prompt is its turn's title."""
+    return prompt_words(prompt)[:_TITLE]
+
+
+def own_prompt(prompts: Sequence[_Prompt], text_of: Callable[[_Prompt], str | None]) -> _Prompt:
+    """Of several messages that came at once the first that is not a client's own note, else the first.
+
+    `text_of` gives a message's text; a message without one is no note.
+    """
+    if len(prompts) == 1:
+        return prompts[0]
+    told = (one for one in prompts[:LOOKED_AT] if (text := text_of(one)) is None or not is_note(text))
+    return next(told, prompts[0])
 
 
 def prompt_words(text: str) -> str:

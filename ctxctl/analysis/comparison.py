@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.analysis.costs import StepCost, cost_of
+from ctxctl.analysis.request_cost import StepCost, cost_of
 from ctxctl.engine.replay.cursor import ignore_problem
 from ctxctl.engine.replay.edits import Edits
 from ctxctl.engine.replay.rules import ReplayRules

@@ -372,7 +372,7 @@ class MaxCost(Condition):
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """The bill of a request, priced."""
-        from ctxctl.analysis.costs import cost_of
+        from ctxctl.analysis.request_cost import cost_of
         from ctxctl.model.cost_sums import NO_OUTPUT
 
         if not judged:

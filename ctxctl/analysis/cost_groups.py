@@ -34,6 +34,8 @@ class CostWords(msgspec.Struct, frozen=True, array_like=True):
     provider: str | None = None
     """Whose prices, instead of those of the provider that a trace names."""
     as_of: str | None = None
+    contents: bool = True
+    """Whether what is recorded, cache breaks and misses are asked for too, and not the bills alone."""
 
 
 class CostPart(msgspec.Struct, frozen=True, array_like=True):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.analysis.costs import Costs, StepCost, step_costs
+from ctxctl.analysis.costs import Costs, step_costs
+from ctxctl.analysis.request_cost import StepCost
 from ctxctl.analysis.spent import SpentOn
 from ctxctl.fleet.surroundings import surroundings
 from ctxctl.model.cost_sums import CostSums

@@ -126,7 +126,7 @@ class _Window:
 
     def cost(self) -> int | None:
         """The price of the step's bill in nanodollars, with a partial output as counted."""
-        from ctxctl.analysis.costs import cost_of
+        from ctxctl.analysis.request_cost import cost_of
 
         assert self.step is not None
         assert self._book is not None

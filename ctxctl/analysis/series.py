@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.request_cost import cost_of
 from ctxctl.analysis.turn_sums import paid_for
 from ctxctl.analysis.where import WhereQuery
 from ctxctl.engine.replay.cursor import StepAt

@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from ctxctl.analysis.cost_groups import CostWords
-from ctxctl.analysis.costs import add_cost, cost_of
+from ctxctl.analysis.request_cost import add_cost, cost_of
 from ctxctl.fleet.captures import lasting
 from ctxctl.fleet.packing import packed
 from ctxctl.fleet.session_list import ReadSession
@@ -17,13 +17,10 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.model.session_list import PROMPT, SessionFacts
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.prompt_words import says_words
-from ctxctl.session.facade import Inspector
+from ctxctl.session.billed_steps import billed_steps
+from ctxctl.session.first_prompt import LOOKED_AT, first_of
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.trace.inputs import recording
-
-_LOOKED_AT = 16
-"""Turns whose prompts are looked through for one that does not begin with a client's own note (`<…>`)."""
 
 
 def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
@@ -40,31 +37,59 @@ def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes
 
 def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, list[Problem]]:
     asked, book = _asked(words)
-    sums = CostSums()
-    prompts: list[str] = []
-    times: list[str] = []
+    billed = billed_steps(
+        path, format_name, target=asked.target, model=asked.model, encoding=asked.encoding,
+        policy=asked.policy, calibration=asked.calibration, learned=asked.learned, prompt=True,
+    )  # fmt: skip
+    if billed is not None:
+        summed = _Summed(book)
+        for step in billed.steps:
+            summed.add(step)
+        sessions = len({step.session for step in billed.steps})
+        return summed.facts(path, billed.prompt, sessions, billed.turns), billed.problems
+    from ctxctl.session.facade import Inspector  # the engine: slow to load
+
+    summed, prompts = _Summed(book), list[str]()
     with Inspector.open(
         path, target=asked.target, model=asked.model, encoding=asked.encoding, policy=asked.policy,
         format=format_name, calibration=asked.calibration, learned=asked.learned, own_models=asked.models,
     ) as inspector:  # fmt: skip
         for result in inspector.replay():
-            if not isinstance(result, Step):
-                if len(prompts) < _LOOKED_AT and result.thread == MAIN_THREAD and result.title:
-                    prompts.append(result.title[:PROMPT])
-                continue
-            add_cost(sums, cost_of(result, book))
-            if result.time is not None:
-                times = (
-                    [min(times[0], result.time), max(times[1], result.time)] if times else 2 * [result.time]
-                )
+            if isinstance(result, Step):
+                summed.add(result)
+            elif len(prompts) < LOOKED_AT and result.thread == MAIN_THREAD and result.title:
+                prompts.append(result.title[:PROMPT])
         summary = inspector.summary
         assert summary is not None
-        facts = SessionFacts(
+        facts = summed.facts(path, first_of(prompts), summary.sessions, summary.turns)
+        return facts, inspector.problems
+
+
+class _Summed:
+    """The sums over a session's requests, and their times."""
+
+    def __init__(self, book: RateBook) -> None:
+        self._book = book
+        self._sums = CostSums()
+        self._times: list[str] = []
+        """The first and the last."""
+
+    def add(self, step: Step) -> None:
+        """Take in a request."""
+        add_cost(self._sums, cost_of(step, self._book))
+        if step.time is not None:
+            times = [*self._times, step.time]
+            self._times = [min(times), max(times)]
+
+    def facts(self, path: str, prompt: str | None, sessions: int, turns: int) -> SessionFacts:
+        """What a list says of the session."""
+        sums, times = self._sums, self._times
+        return SessionFacts(
             directory=recorded_directory(path),
-            prompt=next((text for text in prompts if says_words(text)), (*prompts, None)[0]),
-            sessions=summary.sessions,
-            turns=summary.turns,
-            steps=summary.steps,
+            prompt=prompt,
+            sessions=sessions,
+            turns=turns,
+            steps=sums.steps,
             sent=sums.sent_tokens.context + sums.unsized_tokens,
             unbilled=sums.unreported,
             unsized=sums.unsized,
@@ -75,7 +100,6 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
             last=times[1] if times else None,
             stated=sums.stated,
         )
-        return facts, inspector.problems
 
 
 @lru_cache(maxsize=4)

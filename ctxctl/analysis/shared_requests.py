@@ -17,7 +17,6 @@ import msgspec
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Step
-    from ctxctl.session.params import Params
 
 _ITS_OWN_IDS: Final = frozenset({"claude-code"})
 """Formats that call a step by the provider's id of the answer, which every copy keeps."""
@@ -27,13 +26,12 @@ class RequestsHeld:
     """The requests of one capture, as a pass through its steps meets them.
 
     Args:
-        params: How the capture is replayed; the requests of an imported trace are those of its original
-        format.
+        format_name: The capture's format; of an imported trace its original one.
         elsewhere: Keys of requests that count in another capture.
     """
 
-    def __init__(self, params: Params, elsewhere: Iterable[int] = ()) -> None:
-        self._format = params.runtime or params.format
+    def __init__(self, format_name: str, elsewhere: Iterable[int] = ()) -> None:
+        self._format = format_name
         self._elsewhere = frozenset(elsewhere)
         self._times: dict[int, int] = {}
 

@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Final
 
 from ctxctl.analysis.compacting import Compacting, compacting
-from ctxctl.analysis.costs import Costs, StepCost
+from ctxctl.analysis.costs import Costs
+from ctxctl.analysis.request_cost import StepCost
 from ctxctl.engine.sizes.prefix import breaks_cache
 from ctxctl.model.cost_sums import NO_OUTPUT, Paid, StatedTotal
 from ctxctl.model.money import ZERO

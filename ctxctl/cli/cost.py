@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ctxctl.analysis.cost_groups import CostWords
     from ctxctl.analysis.cost_overview import CostOverview, CostQuestion
-    from ctxctl.analysis.costs import StepCost
+    from ctxctl.analysis.request_cost import StepCost
     from ctxctl.cli.run import Run
     from ctxctl.cli.selection import TurnSelection
     from ctxctl.config import Settings
@@ -51,6 +51,23 @@ Provider = Annotated[
     Option("--provider", metavar="NAME", help="Use this provider's prices if the trace names no provider."),
 ]
 
+Bills = Annotated[
+    bool,
+    Option(
+        "--bills",
+        help="Add up bills alone, without what is recorded, cache breaks and misses: much faster. The default"
+        " for a directory, and with --by session, day, project, branch or model; but not with --json.",
+    ),
+]
+Contents = Annotated[
+    bool,
+    Option(
+        "--contents",
+        help="Where sessions are added up, also read contents: for what is recorded, cache breaks and misses."
+        " The default with --json.",
+    ),
+]
+
 AsOf = Annotated[
     str | None,
     Option(
@@ -71,6 +88,8 @@ def cost(
     steps: Steps = False,
     provider: Provider = None,
     as_of: AsOf = None,
+    bills: Bills = False,
+    contents: Contents = False,
 ) -> None:
     """Show what a session, or a directory of them, cost: the bill, what it was spent on, cache breaks."""
     from ctxctl.analysis.cost_groups import BY
@@ -85,18 +104,22 @@ def cost(
         raise UsageError(
             "bad-grouping", f"--by does not know {by!r}", hint=f"there are: {', '.join((*_SPENT_ON, *BY))}"
         )
-    asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of))
+    if bills and (contents or steps or by in _SPENT_ON):
+        raise UsageError("bad-grouping", "--bills knows no contents: leave out --contents, --steps or --by")
     run = begin(options)
+    whole = contents or (run.json and not bills)
+    asked = _Asked(by, top, steps, provider_of(provider), _price_date(as_of), whole)
     place = split_trace(given_or_newest(trace, run))
     selects = place.address is not None or options.turn is not None or options.thread is not None
     if by in (None, *BY) and not steps and not selects:
-        with fleet(place.trace, run, "pricing", alone=by is not None) as several:
+        with fleet(place.trace, run, "pricing", alone=by is not None or bills) as several:
             if several is not None:
                 from ctxctl.cli.fleet_cost import fleet_cost
 
                 raise Done(fleet_cost(several, asked.by or "session", top, asked.words(run.settings), run))
-    if by in BY:
-        raise UsageError("bad-grouping", f"--by {by} needs a file or a directory, no --steps, turn or thread")
+    if by in BY or bills:
+        what = "--bills" if bills else f"--by {by}"
+        raise UsageError("bad-grouping", f"{what} needs a file or a directory, no --steps, turn or thread")
     _one_trace(place, asked, run)
 
 
@@ -106,6 +129,7 @@ class _Asked(NamedTuple):
     steps: bool
     provider: str | None
     as_of: str | None
+    contents: bool
 
     def words(self, settings: Settings) -> CostWords:
         """As each capture of a directory is asked."""
@@ -113,7 +137,7 @@ class _Asked(NamedTuple):
 
         return CostWords(
             settings.target, settings.model, settings.encoding, settings.policy, settings.calibration,
-            settings.learned, settings.models, self.provider, self.as_of,
+            settings.learned, settings.models, self.provider, self.as_of, self.contents,
         )  # fmt: skip
 
 

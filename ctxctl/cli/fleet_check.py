@@ -89,7 +89,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     elsewhere = unpacked_keys(more)
     with inspector_of(path, run) as inspector:
         first = jsonout.trace(header(inspector, thread=asked.thread))
-        held = RequestsHeld(inspector.params, elsewhere)
+        held = RequestsHeld(inspector.params.original_format, elsewhere)
         made = check_trace(
             inspector, asked.rules, settings.models, thread=asked.thread, left_out=held.is_copy
         )

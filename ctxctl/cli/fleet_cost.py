@@ -65,15 +65,15 @@ class _Printed:
             fleet.directory, os.path.isdir(fleet.directory), len(found), len(lost), formats,
             answers.owned.requests, words.target, words.model, words.encoding, words.policy,
             words.calibration, __version__,
-            None if groups.catalogue is None else groups.catalogue[0],
+            None if groups.catalogue is None else groups.catalogue[0], words.contents,
         )  # fmt: skip
 
     def json(self) -> Iterator[bytes]:
         """Lines of JSON."""
         yield line(report.fleet_object(self._header))
         for group in self._groups.ordered():
-            yield line(report.group_object(self._by, group))
-        yield line(report.sum_object(self._groups))
+            yield line(report.group_object(self._by, group, self._header.contents))
+        yield line(report.sum_object(self._groups, self._header.contents))
         yield from problem_lines(self._problems())
 
     def plain(self, run: Run, top: int) -> None:
@@ -82,7 +82,7 @@ class _Printed:
         sent = groups.whole.sums.sent
         out.lines([*report.header_lines(self._header, out.width), ""])
         out.lines(report.groups_table(self._by, groups.ordered(), sent, out.width, top))
-        out.lines(["", *report.summary(groups, out.width)])
+        out.lines(["", *report.summary(groups, out.width, self._header.contents)])
         out.flush()
         tell_all(self._fleet.directory, self._problems(), run)
 

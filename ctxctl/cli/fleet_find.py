@@ -134,7 +134,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     with inspector_of(path, run) as inspector:
         if asked.json:
             out.json(jsonout.trace(structs.replace(header(inspector, thread=asked.wish.thread), trace=name)))
-        held = RequestsHeld(inspector.params, said.without)
+        held = RequestsHeld(inspector.params.original_format, said.without)
         unknown = unknown_values(inspector, query)
         counts, _ = print_steps(inspector, name, query, run, asked.wish, held.is_copy)
         problems = inspector.problems

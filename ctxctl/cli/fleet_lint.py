@@ -92,7 +92,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
     run = Run(CommonOptions(), settings, settings, HeldOutput(80, "utf-8", painted=False))
     with inspector_of(path, run) as inspector:
         first = jsonout.trace(header(inspector))
-        held = RequestsHeld(inspector.params, unpacked_keys(more))
+        held = RequestsHeld(inspector.params.original_format, unpacked_keys(more))
         made = lint_with_tally(inspector, choice, settings.models, left_out=held.is_copy)
         problems = inspector.problems
         answer = _Answer(

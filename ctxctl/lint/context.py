@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.analysis.costs import StepCost, cost_of
+from ctxctl.analysis.request_cost import StepCost, cost_of
 from ctxctl.item_names import told
 from ctxctl.model.findings import Place
 from ctxctl.model.records import Item

@@ -14,7 +14,7 @@ from ctxctl.wording import APPROXIMATE, NOT_KNOWN, cost_text, dollars, plural, s
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from ctxctl.analysis.costs import StepCost
+    from ctxctl.analysis.request_cost import StepCost
     from ctxctl.analysis.turn_sums import TurnSum
     from ctxctl.model.cost_sums import CostSums, PartialOutputs, StatedSums
     from ctxctl.model.results import UsageView

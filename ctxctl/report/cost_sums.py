@@ -16,8 +16,8 @@ from ctxctl.text import visible
 from ctxctl.wording import cost_text, dollars, noun, plural, share, signed_share
 
 
-def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
-    """The sums, each with what it rests on, as labels and sentences."""
+def cost_facts(costs: CostSums, contents: bool = True) -> Iterator[tuple[str, str]]:
+    """The sums, each with what it rests on, as labels and sentences; without `contents`, by bills alone."""
     reported = costs.steps - costs.unreported
     whole = plural(costs.steps, "step")
     known = costs.is_priced
@@ -51,7 +51,23 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     if costs.unsized:
         yield "not known", unsized_text(costs)
-    money = _spread(costs.counted) if known else "not priced"
+    yield from _content_facts(costs) if contents else _NOT_READ
+    for why, steps in costs.unpriced.items():
+        yield "unpriced", f"{plural(steps, 'step')}: {visible(why)}"
+    sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items() if name)
+    yield "prices", sources or "none are known"
+    for what, steps in costs.assumed.items():
+        yield "assumed", f"{plural(steps, 'step')}: {what}"
+    for note in costs.notes:
+        yield "assumed", visible(note)
+
+
+_NOT_READ: Final = (("not read", "contents; --contents adds what is recorded, cache breaks and misses"),)
+
+
+def _content_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
+    """What only a reading of the contents shows."""
+    money = _spread(costs.counted) if costs.is_priced else "not priced"
     billed, counted = costs.compared
     part = f" ({share(counted, billed, fine=True)} of it)" if 0 < counted <= billed else ""
     yield "recorded", f"{money}{part}; {_of(costs.counted_tokens)}: the content that the trace holds"
@@ -61,14 +77,6 @@ def cost_facts(costs: CostSums) -> Iterator[tuple[str, str]]:
         yield "misses", misses_text(costs)
     if costs.saved:
         yield "saved", f"{dollars(costs.saved)} by not sending again what the model had; derived"
-    for why, steps in costs.unpriced.items():
-        yield "unpriced", f"{plural(steps, 'step')}: {visible(why)}"
-    sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items() if name)
-    yield "prices", sources or "none are known"
-    for what, steps in costs.assumed.items():
-        yield "assumed", f"{plural(steps, 'step')}: {what}"
-    for note in costs.notes:
-        yield "assumed", visible(note)
 
 
 def unsized_text(costs: CostSums) -> str:
@@ -128,8 +136,11 @@ def _named(name: str, count: int) -> str:
     return visible(plural(count, one, many))
 
 
-def sums_fields(costs: CostSums) -> dict[str, Any]:
-    """The sums as fields of a line of JSON; money is null where the price of no request is known."""
+def sums_fields(costs: CostSums, contents: bool = True) -> dict[str, Any]:
+    """The sums as fields of a line of JSON; money is null where the price of no request is known.
+
+    Without `contents`, what only a reading of these shows is null.
+    """
     known = costs.is_priced
     return {
         "steps": costs.steps,
@@ -137,13 +148,13 @@ def sums_fields(costs: CostSums) -> dict[str, Any]:
         "unsized_steps": costs.unsized,
         "unpriced_steps": dict(costs.unpriced),
         "billed_tokens": tokens_object(costs.billed_tokens),
-        "counted_tokens": tokens_object(costs.counted_tokens),
+        "counted_tokens": tokens_object(costs.counted_tokens if contents else None),
         "billed": money_object(costs.billed if known else None),
-        "counted": money_object(costs.counted if known else None),
-        "difference": exact(costs.compared[1] - costs.compared[0]),
-        "cache_breaks": exact(costs.broken),
-        "cache_misses": misses_object(costs),
-        "saved": exact(costs.saved),
+        "counted": money_object(costs.counted if known and contents else None),
+        "difference": exact(costs.compared[1] - costs.compared[0]) if contents else None,
+        "cache_breaks": exact(costs.broken) if contents else None,
+        "cache_misses": misses_object(costs) if contents else None,
+        "saved": exact(costs.saved) if contents else None,
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ctxctl.analysis.costs import Costs, StepCost, stated_of
+from ctxctl.analysis.costs import Costs
+from ctxctl.analysis.request_cost import StepCost, stated_of
 from ctxctl.analysis.spent import SpentOn
 from ctxctl.item_names import NAMELESS, ItemNames
 from ctxctl.model.addresses import prefix

@@ -42,6 +42,8 @@ class FleetHeader(NamedTuple):
     version: str
     catalogue: str | None
     """Its day, where that is known."""
+    contents: bool
+    """Whether contents were read, and not the bills alone."""
 
 
 def header_lines(header: FleetHeader, width: int) -> Iterator[str]:
@@ -110,9 +112,9 @@ def _row(name: str, group: Group, whole: Money, by: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def summary(groups: CostGroups, width: int) -> Iterator[str]:
+def summary(groups: CostGroups, width: int, contents: bool) -> Iterator[str]:
     """The sums over all captures, each with what it rests on."""
-    for label, text in cost_facts(groups.whole.sums):
+    for label, text in cost_facts(groups.whole.sums, contents):
         yield from labelled(label, text, width, tab=12)
 
 
@@ -135,7 +137,7 @@ def fleet_object(header: FleetHeader) -> dict[str, Any]:
     }
 
 
-def group_object(by: str, group: Group) -> dict[str, Any]:
+def group_object(by: str, group: Group, contents: bool) -> dict[str, Any]:
     """One group."""
     return {
         "type": "group_cost",
@@ -146,16 +148,16 @@ def group_object(by: str, group: Group) -> dict[str, Any]:
         "first": group.first,
         "last": group.last,
         "models": group.models,
-        **sums_fields(group.sums),
+        **sums_fields(group.sums, contents),
     }
 
 
-def sum_object(groups: CostGroups) -> dict[str, Any]:
+def sum_object(groups: CostGroups, contents: bool) -> dict[str, Any]:
     """The sums over all, as of one trace."""
     return {
         "type": "cost",
         "currency": "USD",
-        **sums_fields(groups.whole.sums),
+        **sums_fields(groups.whole.sums, contents),
         "as_of": groups.as_of,
         "catalogue": catalogue_object(groups.catalogue),
     }

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from ctxctl.analysis.costs import Costs, StepCost
+from ctxctl.analysis.costs import Costs
+from ctxctl.analysis.request_cost import StepCost
 from ctxctl.item_names import ItemNames
 from ctxctl.lint.run import LintedWalk
 from ctxctl.model.addresses import prefix

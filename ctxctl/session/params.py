@@ -175,6 +175,11 @@ class Params(msgspec.Struct, frozen=True):
     runtime: str | None = None
     """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
 
+    @property
+    def original_format(self) -> str:
+        """The format of the capture; of an imported trace, of what it was imported from."""
+        return self.runtime or self.format
+
     def uses_encoding(self, model: str | None, encoding: str | None = None) -> bool:
         """Whether a model is known to use an encoding, the replay's: only then are counts exact."""
         found = resolve_encoding(model)

@@ -44,7 +44,9 @@ def test_a_room_keeps_to_its_budget(name: str) -> None:
     for sort, size in (("lines", sum(map(lines_of, found))), ("modules", len(found))):
         most = BUDGETS[sort][name]
         assert size <= most, f"{name} has {size} {sort}: delete some, or raise it in house.toml with a reason"
-        assert size >= most * (1 - SLACK) - 3, f"{name} has only {size} {sort}: lower its budget in house.toml"
+        assert size >= most * (1 - SLACK) - 3, (
+            f"{name} has only {size} {sort}: lower its budget in house.toml"
+        )
 
 
 def test_what_is_over_budget_has_a_reason() -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fake import FakeInspector, Request, Thing, notes_agent
 from helpers import LARGE, made, running
 
-from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.request_cost import cost_of
 from ctxctl.analysis.turn_sums import TurnSums
 from ctxctl.model.cost_sums import Paid
 from ctxctl.report.bill_notes import paid_text

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.request_cost import cost_of
 from ctxctl.dataset.keys import digests_of
 from ctxctl.dataset.rows.clear import ClearTexts
 from ctxctl.dataset.rows.session import Held, SessionPlace, SessionRows
 from ctxctl.dataset.schema import UNKNOWN_MONTH
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.engine.replay.sums import title_of
 from ctxctl.entry_points import loaded
 from ctxctl.importers.whereabouts import whereabouts
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.prompt_words import title_of
 from ctxctl.session.facade import Inspector
 from ctxctl.session.item_words import directory_of
 from ctxctl.tokens.catalogue.rates import RateBook

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.analysis.compacting import compacting
-from ctxctl.analysis.costs import StepCost, broken_tokens
+from ctxctl.analysis.request_cost import StepCost, broken_tokens
 from ctxctl.analysis.shared_requests import moment
 from ctxctl.analysis.turn_sums import paid_for
 

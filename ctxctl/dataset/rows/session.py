@@ -23,7 +23,7 @@ from ctxctl.prompt_words import says_words
 from ctxctl.session.addresses import default_thread
 
 if TYPE_CHECKING:
-    from ctxctl.analysis.costs import StepCost
+    from ctxctl.analysis.request_cost import StepCost
     from ctxctl.dataset.keys import KeyedDigests
     from ctxctl.dataset.rows.clear import ClearTexts
     from ctxctl.engine.replay.frames import FrameDelta

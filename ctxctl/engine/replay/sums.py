@@ -11,24 +11,15 @@ from ctxctl.engine.replay.thread import SealedStep, ThreadState
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn
-from ctxctl.prompt_words import is_note, prompt_words
+from ctxctl.prompt_words import LOOKED_AT, own_prompt, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ctxctl.engine.replay.rules import ReplayRules
 
-_TITLE = 200
-"""Characters of a prompt kept as a turn's title."""
-_LOOKED_AT = 16
-"""Messages behind a summary that are looked at for the prompt."""
 _EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_call", "tool_result"))
 _NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
-
-
-def title_of(prompt: str) -> str:
-    """What of a prompt is its turn's title."""
-    return prompt_words(prompt)[:_TITLE]
 
 
 class RunningTotals:
@@ -215,16 +206,12 @@ def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content 
     if any(one.kind == "thread_summary" for one in inserted):
         last = max(at for at, one in enumerate(inserted) if one.kind in _EARLIER)
         behind = [one for one in inserted[last + 1 :] if one.kind == "user_message" and one.item in added]
-        own = (
-            one for one in behind[:_LOOKED_AT] if one.content is None or not _of_command(read(one.content))
-        )
+        own = (one for one in behind[:LOOKED_AT] if one.content is None or not _of_command(read(one.content)))
         prompts = [one for one in (next(own, None),) if one is not None] or behind or prompts
     if not prompts:
         return None
-    if len(prompts) > 1:
-        told = (one for one in prompts[:_LOOKED_AT] if one.content is None or not is_note(read(one.content)))
-        prompts = [next(told, prompts[0])]
-    return prompts[0].title if prompts[0].content is None else prompts[0].content
+    prompt = own_prompt(prompts, lambda one: None if one.content is None else read(one.content))
+    return prompt.title if prompt.content is None else prompt.content
 
 
 def _of_command(text: str) -> bool:

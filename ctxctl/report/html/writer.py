@@ -13,7 +13,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from ctxctl.analysis.costs import Costs, StepCost
+from ctxctl.analysis.costs import Costs
+from ctxctl.analysis.request_cost import StepCost
 from ctxctl.engine.replay.walked import Walked
 from ctxctl.lint.run import LintedWalk
 from ctxctl.model.findings import Finding

@@ -68,7 +68,7 @@ _OFTEN: Final = 0.25
 
 def _costs(context: AnswerContext, request: CostRequest) -> Costs:
     from ctxctl import config
-    from ctxctl.analysis.costs import cost_of
+    from ctxctl.analysis.request_cost import cost_of
     from ctxctl.analysis.turn_sums import paid_for
     from ctxctl.tokens.catalogue.rates import RateBook
 

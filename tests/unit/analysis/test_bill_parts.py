@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, StepCost, step_costs
+from ctxctl.analysis.costs import Costs, step_costs
+from ctxctl.analysis.request_cost import StepCost
 from ctxctl.cli.main import run
 from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, without_separate_parts

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.analysis.costs import Costs, StepCost, step_costs
+from ctxctl.analysis.costs import Costs, step_costs
+from ctxctl.analysis.request_cost import StepCost
 from ctxctl.model.cost_sums import IN_NO_LOG
 from ctxctl.session import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook

@@ -76,7 +76,7 @@ def test_an_imported_trace_holds_the_requests_of_its_capture(tmp_path: Path) -> 
     held = []
     for path in (capture, mirror):
         with Inspector.open(path) as inspector:
-            requests = RequestsHeld(inspector.params)
+            requests = RequestsHeld(inspector.params.original_format)
             assert not [s for s in inspector.replay() if isinstance(s, Step) and requests.is_copy(s)]
             held.append(requests.packed())
     assert held[0]

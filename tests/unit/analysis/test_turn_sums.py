@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 
-from ctxctl.analysis.costs import cost_of
+from ctxctl.analysis.request_cost import cost_of
 from ctxctl.analysis.turn_sums import TurnSums
 from ctxctl.model.results import Step, Turn
 from ctxctl.session import Inspector
