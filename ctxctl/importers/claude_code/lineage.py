@@ -165,6 +165,8 @@ class ParentChain:
         """By a node before a compaction, the node that its later followers really follow: for a preserved
         message its copy after the compaction, for the anchor and the last line before the boundary the last
         preserved message."""
+        self.copied: dict[ChainNode, ChainNode] = {}
+        """By the copy of a preserved message, the message before the compaction."""
         self.is_ordered = False
         """Whether the parents of the file that is being read are wrong, so that its lines follow each
         other."""
@@ -206,9 +208,11 @@ class ParentChain:
             node = self.nodes[uuid]
             if node is None:
                 return thread.last if wants else None
-            # Another thread follows the line itself: an agent that writes the summary of a compaction names
-            # lines before the boundary, and its file is read after it.
-            return self.followed(node) if self.owner[node] is thread else node
+            if self.owner[node] is thread:
+                return self.followed(node)
+            # The file of an agent that writes a compaction's summary is read after the compaction, but names
+            # lines before it.
+            return self.copied.get(node, node) if _is_summariser(value) else node
         self._missing.setdefault(uuid, self.line)
         return thread.last
 
@@ -464,6 +468,7 @@ class Compactions:
             clone.turn = node.turn
             clone.results = node.results
             graph.owner[clone] = graph.owner[anchor]
+            graph.copied[clone] = node
             graph.nodes[node.uuid] = graph.after[node] = last = clone
         compaction.preserved = []
         if last is not anchor:
@@ -553,6 +558,10 @@ class SubAgentFiles:
         except CtxctlError as error:
             self._report(Problem(0, 0, error.slug, f"{path.name}: {error.message}"))
             return None
+
+
+def _is_summariser(value: Json) -> bool:
+    return str(value.get("agentId")).startswith(_SUMMARISER)
 
 
 def _agents(paths: Iterable[Path]) -> dict[str, Path]:

@@ -105,7 +105,10 @@ def test_messages_preserved_by_two_compactions_are_followed_to_the_last_of_them(
     assert frames(found)["main", "m2"] == ["c2", "a1", "u2"]
 
 
-def test_the_agent_that_writes_a_summary_has_read_what_the_compaction_took(tmp_path: Path) -> None:
+@pytest.mark.parametrize("meta", [{}, {"preservedMessages": {"anchorUuid": "c1", "uuids": ["a1"]}}])
+def test_the_agent_that_writes_a_summary_has_read_what_the_compaction_took(
+    tmp_path: Path, meta: Json
+) -> None:
     """2.1.39: its file is read last, and each of its lines names a line before the boundary."""
     session = tmp_path / "s.jsonl"
     agent = tmp_path / "s" / "subagents" / "agent-acompact-9.jsonl"
@@ -115,7 +118,9 @@ def test_the_agent_that_writes_a_summary_has_read_what_the_compaction_took(tmp_p
         session: [
             user("u1", None, "first"),
             said("a1", "u1", "m1", text("one"), usage=usage(50, 4)),
-            line("system", "b1", None, subtype="compact_boundary", logicalParentUuid="a1"),
+            line(
+                "system", "b1", None, subtype="compact_boundary", logicalParentUuid="a1", compactMetadata=meta
+            ),
             user("c1", "b1", "Summary", isCompactSummary=True),
             user("u2", "a1", "second"),
             said("a2", "u2", "m2", text("two"), usage=usage(40, 4)),
