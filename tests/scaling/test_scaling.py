@@ -63,6 +63,14 @@ COMMANDS: Final = {
     "watch": ["watch", "IN", "--plain", "--idle", "0.2"],
     "watch-json": ["watch", "IN", "--json", "--idle", "0.2"],
     "record": ["record", "--stdin", "-o", "OUT"],
+    "sql": [
+        "sql",
+        "IN",
+        " UNION ALL ".join(
+            f"SELECT count(*) FROM {name}"
+            for name in ["steps", "stays", "changes", "items", "texts", "bills"]
+        ),
+    ],
     "learn": ["learn", "IN", "--client", "codex", "--version", "1"],
     "budget-from": ["budget", "OUT", "--init", "--from", "IN"],
     **{f"ui-{name}": ["UI", name] for name in VIEWS},
