@@ -66,10 +66,8 @@ COMMANDS: Final = {
     "sql": [
         "sql",
         "IN",
-        " UNION ALL ".join(
-            f"SELECT count(*) FROM {name}"
-            for name in ["steps", "stays", "changes", "items", "texts", "bills"]
-        ),
+        "SELECT count(*), (SELECT count(*) FROM steps), (SELECT sum(usd) FROM bills),"
+        " (SELECT max(size) FROM texts), (SELECT count(*) FROM items), (SELECT sum(new) FROM changes) FROM stays",
     ],
     "learn": ["learn", "IN", "--client", "codex", "--version", "1"],
     "budget-from": ["budget", "OUT", "--init", "--from", "IN"],

@@ -255,8 +255,8 @@ def test_shell_completion_answers(tmp_path: Path, capsys: Out, monkeypatch: pyte
 def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",
-        "compactions", "cost", "budget", "lint", "check", "validate", "import", "export",
-        "sql", "formats", "policies", "calibrate", "learn", "fleet", "fleet add", "fleet status", "fleet files",
+        "compactions", "cost", "budget", "lint", "check", "validate", "import", "export", "sql",
+        "formats", "policies", "calibrate", "learn", "fleet", "fleet add", "fleet status", "fleet files",
         "fleet compact", "fleet vacuum", "fleet forget", "fleet ask", "fleet diff", "fleet check",
         "fleet report", "models", "cache",
     ]  # fmt: skip
