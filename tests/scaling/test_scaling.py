@@ -67,7 +67,8 @@ COMMANDS: Final = {
         "sql",
         "IN",
         "SELECT count(*), (SELECT count(*) FROM steps), (SELECT sum(usd) FROM bills),"
-        " (SELECT max(size) FROM texts), (SELECT count(*) FROM items), (SELECT sum(new) FROM changes) FROM stays",
+        " (SELECT max(size) FROM texts), (SELECT count(*) FROM items), (SELECT sum(new) FROM changes)"
+        " FROM stays",
     ],
     "learn": ["learn", "IN", "--client", "codex", "--version", "1"],
     "budget-from": ["budget", "OUT", "--init", "--from", "IN"],
