@@ -12,7 +12,7 @@ from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.store.frames import NO_COPIES, Move, OpenStays, Stay, relabelled
+from ctxctl.store.frames import NO_COPIES, Move, OpenStays, Stay
 from ctxctl.store.rows import (
     CHANGE_INSERT,
     PLACEMENT_FIELDS,
@@ -142,11 +142,8 @@ class RowWriter:
         thread = self._thread(one.key)
         told = self._told(thread.placements, one.delta)
         move = thread.move_to(one.at.placements, one.delta, self._number)
-        for stay in move.ended:
+        for stay in (*move.ended, *thread.place(move.head, move.tail)):
             self._end(thread, stay, thread.nth - 1)
-        if not thread.place(move.head, move.tail):
-            self._relabel(thread)
-            thread.place(0, 0)
         self._put("steps", self.steps, thread.thread, thread.nth, *step_row(step, told))
         for n, change in enumerate(step.changes):
             text = one.omitted.get((change.item, change.version)) if change.status == "omitted" else None
@@ -228,14 +225,6 @@ class RowWriter:
 
     def _end(self, thread: OpenStays, stay: Stay, last: int | None) -> None:
         self._put("stays", thread.thread, stay.first, last, stay.pos, stay.number)
-
-    def _relabel(self, thread: OpenStays) -> None:
-        self.flush()
-        ended = self._connection.execute(
-            "SELECT id, pos FROM stays WHERE thread = ? ORDER BY pos", (thread.thread,)
-        ).fetchall()
-        moved = list(relabelled(ended, thread.stays))
-        self._connection.executemany("UPDATE stays SET pos = ? WHERE id = ?", moved)
 
     def _told(self, before: list[Placement], delta: FrameDelta) -> ToldDelta | None:
         """How the frame differs as the replay says, where that does not follow from the two frames."""
