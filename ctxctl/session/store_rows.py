@@ -12,6 +12,7 @@ from ctxctl.store.reader import PlacementRows
 from ctxctl.store.writer import RowWriter
 
 if TYPE_CHECKING:
+    from ctxctl.model.content import Content
     from ctxctl.session.facade import Inspector, Progress
 
 
@@ -39,10 +40,11 @@ def lives_of(inspector: Inspector, progress: Progress | None = None) -> Lives:
 
 def _replayed(inspector: Inspector, progress: Progress | None) -> OpenRows:
     db = sqlite3.connect(":memory:", check_same_thread=False)
-    rows, last = RowWriter.new(db, None), None
+    texts: list[Content] = []
+    rows, last = RowWriter.new(db, inspector.trace.contents, texts), None
     for at, engine in inspector.walk(progress, settle=True):
         rows.add(walked_by(engine, at))
         last = engine
     if last is not None:
         rows.finish(last)
-    return OpenRows(db, rows.texts.__getitem__, Lives(db))
+    return OpenRows(db, texts.__getitem__, Lives(db))

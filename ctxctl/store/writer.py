@@ -72,8 +72,10 @@ class RowWriter:
     """Writes the rows of a store into a database.  Raises sqlite3.Error, ValueError or OverflowError for what
     cannot be a row; what is written is then of no use."""
 
-    def __init__(self, connection: sqlite3.Connection, contents: Contents | None) -> None:
-        """`contents` has the texts of the trace.  Without it no row says where a text is."""
+    def __init__(
+        self, connection: sqlite3.Connection, contents: Contents, texts: list[Content] | None = None
+    ) -> None:
+        """`texts` takes the text of each row, so that rows need not say where a text is."""
         self._connection = connection
         self._contents = contents
         self._threads: dict[ThreadKey, OpenStays] = {}
@@ -81,18 +83,19 @@ class RowWriter:
         self._numbers: dict[int, tuple[Placement, int]] = {}
         self._placements = 0
         self._texts: dict[Content, int] = {}
-        self.texts: list[Content] = []
-        """Without `contents`, the text of each row."""
+        self._held_texts = texts
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
         self._held = 0
         self.steps = 0
         """How many were written."""
 
     @classmethod
-    def new(cls, connection: sqlite3.Connection, contents: Contents | None) -> RowWriter:
+    def new(
+        cls, connection: sqlite3.Connection, contents: Contents, texts: list[Content] | None = None
+    ) -> RowWriter:
         """A writer of an empty database."""
         connection.executescript(SCHEMA.read_text(encoding="utf-8"))
-        return cls(connection, contents)
+        return cls(connection, contents, texts)
 
     @classmethod
     def going_on(cls, connection: sqlite3.Connection, contents: Contents, state: WriterState) -> RowWriter:
@@ -271,13 +274,13 @@ class RowWriter:
         """The row of a text; raises ValueError where it is in no file that stays."""
         number = self._texts.get(content)
         if number is None:
-            stored: StoredContent | None
-            if self._contents is None:
-                stored = StoredContent(content.digest, content.size, content.form, content.count)
-                self.texts.append(content)
+            base = self._contents.inside(content)
+            around = None if base is None else self._text(base)
+            if self._held_texts is None:
+                stored = self._contents.stored(content, around)
             else:
-                base = self._contents.inside(content)
-                stored = self._contents.stored(content, None if base is None else self._text(base))
+                stored = StoredContent(content.digest, content.size, content.form, content.count)
+                self._held_texts.append(content)
             if stored is None:
                 raise ValueError("its text is not in the trace")
             number = self._texts[content] = len(self._texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
 from ctxctl.report.database import TABLES
-from ctxctl.session import Inspector
+from ctxctl.session import Inspector, import_cache, kept_replays
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.trace import inputs
 
 ROOT = Path(__file__).parents[3]
 TRACE = ROOT / "traces" / "coding-agent.jsonl"
@@ -74,6 +76,24 @@ def test_bills_are_priced_as_cost_prices_them(asked: Asked) -> None:
         costs = Costs(RateBook({}))
         known = [float(one.billed.total) for one in step_costs(inspector, costs) if one.billed is not None]
     assert [row["usd"] for row in rows] == known
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_of_a_kept_store_are_those_of_a_replay(
+    name: str, tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where texts are made around others that are in no window."""
+    for module in (import_cache, kept_replays):
+        monkeypatch.setattr(module, "LEAST", 0)
+    monkeypatch.setattr(inputs, "YOUNG", -1e9)
+    path = tmp_path / "bodies.jsonl"
+    shutil.copy(ROOT / "fixtures" / "amplifier" / "bodies-openai-compaction.jsonl", path)
+    query = f"SELECT * FROM {name}"
+    monkeypatch.setenv("CTXCTL_CACHE", "off")
+    plain = asked(path, query)
+    monkeypatch.delenv("CTXCTL_CACHE")
+    assert asked(path, query) == plain
+    assert asked(path, query) == plain
 
 
 def test_the_tables_are_listed_with_their_columns(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
