@@ -7,6 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ctxctl.engine.replay.walked import walked_by
+from ctxctl.errors import UnreadableError
 from ctxctl.store.lives import Lives, OpenRows
 from ctxctl.store.reader import PlacementRows
 from ctxctl.store.writer import RowWriter
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
-    """The rows of a trace as it is now; the first call may replay it.  `Inspector.close` closes them."""
+    """The rows of a trace as it is now; the first call may replay it.  `Inspector.close` closes them.
+
+    Raises UnreadableError("not-in-rows").
+    """
     size = inspector.trace.source.size
     if inspector.store_rows is None or inspector.store_rows[0] != size:
         if inspector.keeps_replay():
@@ -29,6 +33,8 @@ def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
             inspector.take_over(store)
             db = store.connected()
             found = OpenRows(db, PlacementRows(db, inspector.trace.contents).text, Lives(db))
+        if inspector.store_rows is not None:
+            inspector.store_rows[1].db.close()
         inspector.store_rows = size, found
     return inspector.store_rows[1]
 
@@ -42,9 +48,13 @@ def _replayed(inspector: Inspector, progress: Progress | None) -> OpenRows:
     db = sqlite3.connect(":memory:", check_same_thread=False)
     texts: list[Content] = []
     rows, last = RowWriter.new(db, inspector.trace.contents, texts), None
-    for at, engine in inspector.walk(progress, settle=True):
-        rows.add(walked_by(engine, at))
-        last = engine
-    if last is not None:
-        rows.finish(last)
+    try:
+        for at, engine in inspector.walk(progress, settle=True):
+            rows.add(walked_by(engine, at))
+            last = engine
+        if last is not None:
+            rows.finish(last)
+    except (OverflowError, UnicodeEncodeError) as error:
+        db.close()
+        raise UnreadableError("not-in-rows", f"a step cannot be a row of SQLite: {error}") from None
     return OpenRows(db, texts.__getitem__, Lives(db))

@@ -19,6 +19,7 @@ from ctxctl.report.database import TABLES
 from ctxctl.session import Inspector, import_cache, kept_replays
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.trace import inputs
+from tests.unit.engine.making import add, assembly
 
 ROOT = Path(__file__).parents[3]
 TRACE = ROOT / "traces" / "coding-agent.jsonl"
@@ -130,6 +131,19 @@ def test_a_query_that_does_not_end_is_ended(
     endless = "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT count(*) FROM a"
     assert run(["sql", str(TRACE), endless]) == 2
     assert "it took more than" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("question", ["sql {} SELECT*FROM`stays`", "why {}@-1 m1", "export {} -o {}.sqlite"])
+def test_sums_that_are_in_no_row_are_told(
+    question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, names = tmp_path / "sums.jsonl", [f"m{number}" for number in range(1_100)]
+    events = [add(name, turn="1", content_mode="opaque", token_estimate=1 << 53) for name in names]
+    events.append(assembly("a", *names, turn="1"))
+    lines = [json.dumps({"event_id": f"e{number}", **one}) for number, one in enumerate(events)]
+    path.write_text("\n".join(lines))
+    assert run(question.replace("{}", str(path)).split()) == 3
+    assert "cannot be a row" in capsys.readouterr().err
 
 
 def test_names_in_a_table_are_shown_and_in_csv_are_no_formulas(capsys: pytest.CaptureFixture[str]) -> None:
