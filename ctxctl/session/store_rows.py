@@ -11,6 +11,7 @@ from ctxctl.errors import UnreadableError
 from ctxctl.store.lives import Lives, OpenRows
 from ctxctl.store.reader import PlacementRows
 from ctxctl.store.writer import RowWriter
+from ctxctl.trace.cache_files import DamagedError
 
 if TYPE_CHECKING:
     from ctxctl.model.content import Content
@@ -26,13 +27,7 @@ def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
     if inspector.store_rows is None or inspector.store_rows[0] != size:
         if inspector.keeps_replay():
             deque(inspector.walk(progress, settle=True), 0)
-        store = inspector.kept_replay()
-        if store is None:
-            found = _replayed(inspector, progress)
-        else:
-            inspector.take_over(store)
-            db = store.connected()
-            found = OpenRows(db, PlacementRows(db, inspector.trace.contents).text, Lives(db))
+        found = _kept(inspector) or _replayed(inspector, progress)
         if inspector.store_rows is not None:
             inspector.store_rows[1].db.close()
         inspector.store_rows = size, found
@@ -42,6 +37,19 @@ def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
 def lives_of(inspector: Inspector, progress: Progress | None = None) -> Lives:
     """The lives of all items of a trace; as `rows_of`."""
     return rows_of(inspector, progress).lives
+
+
+def _kept(inspector: Inspector) -> OpenRows | None:
+    store = inspector.kept_replay()
+    if store is None:
+        return None
+    try:
+        db = store.connected()
+    except DamagedError:
+        inspector.forget_replay()
+        return None
+    inspector.take_over(store)
+    return OpenRows(db, PlacementRows(db, inspector.trace.contents).text, Lives(db))
 
 
 def _replayed(inspector: Inspector, progress: Progress | None) -> OpenRows:
