@@ -133,6 +133,15 @@ def test_a_query_that_does_not_end_is_ended(
     assert "it took more than" in capsys.readouterr().err
 
 
+def test_an_answer_without_an_end_is_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ctxctl.cli.sql._ANSWER", 1 << 20)
+    endless = "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT n FROM a"
+    assert run(["sql", str(TRACE), endless]) == 2
+    assert "the answer takes more than 1 MB" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("question", ["sql {} SELECT*FROM`stays`", "why {}@-1 m1", "export {} -o {}.sqlite"])
 def test_sums_that_are_in_no_row_are_told(
     question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
