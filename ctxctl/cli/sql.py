@@ -9,7 +9,7 @@ from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Argument, Done, Option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ctxctl.cli.run import Run
     from ctxctl.session import Inspector
@@ -25,6 +25,8 @@ _STEPS: Final = 100_000
 """Instructions of SQLite's machine between two looks at the clock."""
 _HEAP: Final = 1 << 30
 """Bytes of memory that a query may take."""
+_ANSWER: Final = 1 << 28
+"""Bytes of memory that the rows of an answer may take: to print them takes as much again."""
 _WIDE: Final = 1 << 26
 """Bytes of the longest value."""
 _SELECT: Final = re.compile(r"\s*(?:select|with|values|explain)\b", re.IGNORECASE)
@@ -98,13 +100,25 @@ def _answer(inspector: Inspector, query: str, run: Run) -> tuple[list[str], list
         try:
             found = db.execute(query)
             columns = [one[0] for one in found.description or ()]
-            return columns, found.fetchall()
+            return columns, list(_bounded(found))
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
             why = f"it took more than {_SECONDS} seconds" if monotonic() > until else str(error)
             raise UsageError(
                 "bad-sql", f"the query was not answered: {' '.join(why.split())}",
                 hint="`ctxctl sql` lists the tables and their columns; only SELECT is possible",
             ) from None  # fmt: skip
+
+
+def _bounded(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The rows of an answer; raises MemoryError where they are too many."""
+    from sys import getsizeof
+
+    held = 0
+    for row in rows:
+        held += getsizeof(row) + sum(map(getsizeof, row))
+        if held > _ANSWER:
+            raise MemoryError(f"the answer takes more than {_ANSWER >> 20} MB of memory")
+        yield row
 
 
 def _only_reading(action: int, *_: object) -> int:

@@ -98,10 +98,11 @@ def _close_whole(path: Path) -> None:
         file.write(_END + digest.digest())
 
 
-def _opened(key: StoreKey) -> tuple[Path, About] | None:
+def _opened(key: StoreKey) -> tuple[Path, About, bytes] | None:
     """The store of a trace, or of what the trace was before it grew; None where there is none.
 
-    Raises OSError, sqlite3.Error or what decoding raises for a file that is no store.
+    What it says about itself comes decoded and as its row has it.  Raises OSError, sqlite3.Error or what
+    decoding raises for a file that is no store.
     """
     if key.path is None:
         return None
@@ -109,17 +110,26 @@ def _opened(key: StoreKey) -> tuple[Path, About] | None:
         if not is_whole(file):
             return None
     with closing(connected(key.path)) as db:
-        about = from_msgpack(db.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0], About)
-    return (key.path, about) if (about.layout, about.made_under) == (LAYOUT, key.made_under) else None
+        row = _about_row(db)
+    about = from_msgpack(row, About)
+    return (key.path, about, row) if (about.layout, about.made_under) == (LAYOUT, key.made_under) else None
+
+
+def _about_row(db: sqlite3.Connection) -> bytes:
+    return bytes(db.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0])
 
 
 class SessionStore:
     """A store, open for reading.  Methods raise DamagedError; `at` and `close` are not thread-safe."""
 
-    def __init__(self, source: Source, path: Path, about: About, contents: Contents) -> None:
+    def __init__(self, source: Source, path: Path, about: About, row: bytes, contents: Contents) -> None:
+        """`row` is what the file itself has of `about`."""
         self._source = source
         self._path = path
         self.about = about
+        self._row = row
+        self._replaced = False
+        """Whether another store was put in its place since: somebody replayed what the trace is now."""
         self._contents = contents
         self._rows: PlacementRows | None = None
         """What `at` reads."""
@@ -131,7 +141,7 @@ class SessionStore:
             found = _opened(key)
             if found is None:
                 return None
-            path, about = found
+            path, about, row = found
             size = key.source.refresh()
             if about.file["size"] != size or not same_file(about.file, key.source, size):
                 return None
@@ -139,7 +149,7 @@ class SessionStore:
                 os.utime(path)  # the oldest are dropped first
         except (OSError, sqlite3.Error, KeyError, TypeError, ValueError, msgspec.MsgspecError):
             return None
-        return cls(key.source, path, about, contents)
+        return cls(key.source, path, about, row, contents)
 
     @property
     def steps(self) -> int:
@@ -195,13 +205,19 @@ class SessionStore:
     def drop(self) -> None:
         """Remove it: it is damaged."""
         self.close()
-        with suppress(OSError):
-            self._path.unlink()
+        if not self._replaced:
+            with suppress(OSError):
+                self._path.unlink()
 
     def connected(self) -> sqlite3.Connection:
         """A connection of its own, for reading."""
         with damage():
-            return connected(self._path)
+            db = connected(self._path)
+            self._replaced = _about_row(db) != self._row
+        if self._replaced:
+            db.close()
+            raise DamagedError
+        return db
 
 
 _NOTHING: Final = FrameDelta(0, 0, [], [], False, [], [])

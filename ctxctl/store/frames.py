@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from ctxctl.engine.replay.frames import FrameDelta
@@ -122,8 +122,12 @@ class OpenStays:
                 self._count(stay.placement, more)
         return move
 
-    def place(self, head: int, tail: int) -> bool:
-        """Give a position to the stays between a head and a tail that have none; False: there is no room."""
+    def place(self, head: int, tail: int) -> list[Stay]:
+        """Give a position to the stays between a head and a tail that have none.
+
+        Where there is no room for some, they and all that stand behind them begin anew.  Returns the stays
+        that ended by that.
+        """
         stays = self.stays
         at, end = head, len(stays) - tail
         while at < end:
@@ -135,11 +139,19 @@ class OpenStays:
                 until += 1
             places = self._between(at, until)
             if places is None:
-                return False
+                return self._begun_anew(at)
             for stay, pos in zip(stays[at:until], places, strict=True):
                 stay.pos = pos
             at = until
-        return True
+        return []
+
+    def _begun_anew(self, at: int) -> list[Stay]:
+        """Let all stays from one on begin with this step; returns those that had begun before it."""
+        old, stays = self.stays[at:], self.stays
+        stays[at:] = [Stay(stay.placement, stay.number, self.nth) for stay in old]
+        for stay, pos in zip(stays[at:], self._between(at, len(stays)) or (), strict=True):
+            stay.pos = pos
+        return [stay for stay in old if stay.first < self.nth]
 
     def _between(self, at: int, until: int) -> range | None:
         """Positions for the stays from `at` to `until`; None where their neighbours leave no room."""
@@ -158,22 +170,3 @@ class OpenStays:
         if before >= after:
             return range(low + step, low + step * count + 1, step)
         return range(high - step * count, high, step)
-
-
-def relabelled(ended: list[tuple[int, int]], stays: list[Stay]) -> Iterator[tuple[int, int]]:
-    """Put the positions of a thread wide apart again; stays without one stay so.
-
-    Args:
-        ended: Rows and positions of the stays that have ended.
-        stays: Those that have not; their positions are replaced.
-
-    Yields the new position and the row of each stay that has ended.
-    """
-    every: list[tuple[int, int | None, Stay | None]] = [(pos, row, None) for row, pos in ended]
-    every += [(stay.pos, None, stay) for stay in stays if stay.pos is not None]
-    every.sort(key=lambda one: one[0])
-    for place, (_, row, stay) in enumerate(every, 1):
-        if stay is not None:
-            stay.pos = place * GAP
-        elif row is not None:
-            yield place * GAP, row

@@ -96,7 +96,7 @@ class Lives:
         """The item of a thread that has exactly this id."""
         try:
             return self._entry("thread = ? AND item = ?", thread, item)
-        except LookupError:
+        except (LookupError, UnicodeEncodeError):  # no id has half a character
             return None
 
     def entry(self, number: int) -> Entry:

@@ -6,6 +6,7 @@ import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.replay.cursor import StepAt
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 512
 """Placements that are read at once: those of one window mostly have numbers near each other."""
+_MERGED: Final = 64
+"""Placements above which those that came are merged into a window: each one put in moves all behind it."""
 _STEPS: Final = (
     "SELECT t.id, t.thread, t.nth, t.body, t.told, n.body FROM steps t LEFT JOIN turns n ON n.step = t.id"
 )
@@ -179,11 +182,12 @@ def _move(window: _Window, gone: list[int], came: list[tuple[int, Placement]]) -
             raise DamagedError
         placements[low:high] = [placements[at] for at in kept]
         positions[low:high] = [positions[at] for at in kept]
-    if not came:
-        pass
-    elif not positions or came[0][0] > positions[-1]:
+    if came and (not positions or came[0][0] > positions[-1]):
         positions += [pos for pos, _ in came]
         placements += [placement for _, placement in came]
+    elif len(came) > _MERGED:
+        both = sorted([*zip(positions, placements, strict=True), *came], key=itemgetter(0))
+        positions[:], placements[:] = [pos for pos, _ in both], [placement for _, placement in both]
     else:
         for pos, placement in came:
             at = bisect_left(positions, pos)

@@ -12,7 +12,7 @@ from ctxctl.engine.replay.frames import FrameDelta, delta_of
 from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.store.frames import NO_COPIES, Move, OpenStays, Stay, relabelled
+from ctxctl.store.frames import NO_COPIES, Move, OpenStays, Stay
 from ctxctl.store.rows import (
     CHANGE_INSERT,
     PLACEMENT_FIELDS,
@@ -72,8 +72,10 @@ class RowWriter:
     """Writes the rows of a store into a database.  Raises sqlite3.Error, ValueError or OverflowError for what
     cannot be a row; what is written is then of no use."""
 
-    def __init__(self, connection: sqlite3.Connection, contents: Contents | None) -> None:
-        """`contents` has the texts of the trace.  Without it no row says where a text is."""
+    def __init__(
+        self, connection: sqlite3.Connection, contents: Contents, texts: list[Content] | None = None
+    ) -> None:
+        """`texts` takes the text of each row, so that rows need not say where a text is."""
         self._connection = connection
         self._contents = contents
         self._threads: dict[ThreadKey, OpenStays] = {}
@@ -81,18 +83,19 @@ class RowWriter:
         self._numbers: dict[int, tuple[Placement, int]] = {}
         self._placements = 0
         self._texts: dict[Content, int] = {}
-        self.texts: list[Content] = []
-        """Without `contents`, the text of each row."""
+        self._held_texts = texts
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
         self._held = 0
         self.steps = 0
         """How many were written."""
 
     @classmethod
-    def new(cls, connection: sqlite3.Connection, contents: Contents | None) -> RowWriter:
+    def new(
+        cls, connection: sqlite3.Connection, contents: Contents, texts: list[Content] | None = None
+    ) -> RowWriter:
         """A writer of an empty database."""
         connection.executescript(SCHEMA.read_text(encoding="utf-8"))
-        return cls(connection, contents)
+        return cls(connection, contents, texts)
 
     @classmethod
     def going_on(cls, connection: sqlite3.Connection, contents: Contents, state: WriterState) -> RowWriter:
@@ -142,11 +145,8 @@ class RowWriter:
         thread = self._thread(one.key)
         told = self._told(thread.placements, one.delta)
         move = thread.move_to(one.at.placements, one.delta, self._number)
-        for stay in move.ended:
+        for stay in (*move.ended, *thread.place(move.head, move.tail)):
             self._end(thread, stay, thread.nth - 1)
-        if not thread.place(move.head, move.tail):
-            self._relabel(thread)
-            thread.place(0, 0)
         self._put("steps", self.steps, thread.thread, thread.nth, *step_row(step, told))
         for n, change in enumerate(step.changes):
             text = one.omitted.get((change.item, change.version)) if change.status == "omitted" else None
@@ -229,14 +229,6 @@ class RowWriter:
     def _end(self, thread: OpenStays, stay: Stay, last: int | None) -> None:
         self._put("stays", thread.thread, stay.first, last, stay.pos, stay.number)
 
-    def _relabel(self, thread: OpenStays) -> None:
-        self.flush()
-        ended = self._connection.execute(
-            "SELECT id, pos FROM stays WHERE thread = ? ORDER BY pos", (thread.thread,)
-        ).fetchall()
-        moved = list(relabelled(ended, thread.stays))
-        self._connection.executemany("UPDATE stays SET pos = ? WHERE id = ?", moved)
-
     def _told(self, before: list[Placement], delta: FrameDelta) -> ToldDelta | None:
         """How the frame differs as the replay says, where that does not follow from the two frames."""
         against = None
@@ -282,13 +274,13 @@ class RowWriter:
         """The row of a text; raises ValueError where it is in no file that stays."""
         number = self._texts.get(content)
         if number is None:
-            stored: StoredContent | None
-            if self._contents is None:
-                stored = StoredContent(content.digest, content.size, content.form, content.count)
-                self.texts.append(content)
+            base = self._contents.inside(content)
+            around = None if base is None else self._text(base)
+            if self._held_texts is None:
+                stored = self._contents.stored(content, around)
             else:
-                base = self._contents.inside(content)
-                stored = self._contents.stored(content, None if base is None else self._text(base))
+                stored = StoredContent(content.digest, content.size, content.form, content.count)
+                self._held_texts.append(content)
             if stored is None:
                 raise ValueError("its text is not in the trace")
             number = self._texts[content] = len(self._texts)

@@ -252,6 +252,11 @@ def test_shell_completion_answers(tmp_path: Path, capsys: Out, monkeypatch: pyte
     assert "--encoding" in capsys.readouterr().out
 
 
+def test_half_a_character_names_no_item(capsys: Out) -> None:
+    assert run(["why", WINDOW, "do\udcff"]) == 0
+    assert "was never available" in capsys.readouterr().out
+
+
 def test_every_command_has_help(capsys: Out) -> None:
     assert list(COMMANDS) == [
         "ls", "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why",

@@ -14,6 +14,7 @@ from ctxctl.cli.commands import COMMANDS
 from ctxctl.cli.main import run
 from ctxctl.engine.query.parsing import parse_query
 from ctxctl.engine.replay.run import Engine
+from ctxctl.report.database import TABLES
 from ctxctl.session import Inspector, import_cache, kept_replays
 from ctxctl.trace import inputs
 
@@ -36,6 +37,7 @@ FROM_THE_CACHE = (
     "check --json {} --no-compaction --never the --always tokens>1", "check . --max 80%",
     "calibrate .", "import {}", "export {}", "export --format html {}", "export --format markdown {}",
     "export --format csv {}", "export --format otlp {}", "export --format envelopes {}",
+    *(f"sql {{}} SELECT*FROM`{name}`" for name in TABLES),
 )  # fmt: skip
 """`{}` is the trace, `.` its directory."""
 REPLAYED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 from ctxctl.analysis.costs import Costs, step_costs
 from ctxctl.cli.main import run
 from ctxctl.report.database import TABLES
-from ctxctl.session import Inspector
+from ctxctl.session import Inspector, import_cache, kept_replays
 from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.trace import inputs
+from tests.unit.engine.making import add, assembly
 
 ROOT = Path(__file__).parents[3]
 TRACE = ROOT / "traces" / "coding-agent.jsonl"
@@ -76,6 +79,24 @@ def test_bills_are_priced_as_cost_prices_them(asked: Asked) -> None:
     assert [row["usd"] for row in rows] == known
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_of_a_kept_store_are_those_of_a_replay(
+    name: str, tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where texts are made around others that are in no window."""
+    for module in (import_cache, kept_replays):
+        monkeypatch.setattr(module, "LEAST", 0)
+    monkeypatch.setattr(inputs, "YOUNG", -1e9)
+    path = tmp_path / "bodies.jsonl"
+    shutil.copy(ROOT / "fixtures" / "amplifier" / "bodies-openai-compaction.jsonl", path)
+    query = f"SELECT * FROM {name}"
+    monkeypatch.setenv("CTXCTL_CACHE", "off")
+    plain = asked(path, query)
+    monkeypatch.delenv("CTXCTL_CACHE")
+    assert asked(path, query) == plain
+    assert asked(path, query) == plain
+
+
 def test_the_tables_are_listed_with_their_columns(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sql", "--json"]) == 0
     listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -110,6 +131,28 @@ def test_a_query_that_does_not_end_is_ended(
     endless = "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT count(*) FROM a"
     assert run(["sql", str(TRACE), endless]) == 2
     assert "it took more than" in capsys.readouterr().err
+
+
+def test_an_answer_without_an_end_is_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ctxctl.cli.sql._ANSWER", 1 << 20)
+    endless = "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a) SELECT n FROM a"
+    assert run(["sql", str(TRACE), endless]) == 2
+    assert "the answer takes more than 1 MB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("question", ["sql {} SELECT*FROM`stays`", "why {}@-1 m1", "export {} -o {}.sqlite"])
+def test_sums_that_are_in_no_row_are_told(
+    question: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, names = tmp_path / "sums.jsonl", [f"m{number}" for number in range(1_100)]
+    events = [add(name, turn="1", content_mode="opaque", token_estimate=1 << 53) for name in names]
+    events.append(assembly("a", *names, turn="1"))
+    lines = [json.dumps({"event_id": f"e{number}", **one}) for number, one in enumerate(events)]
+    path.write_text("\n".join(lines))
+    assert run(question.replace("{}", str(path)).split()) == 3
+    assert "cannot be a row" in capsys.readouterr().err
 
 
 def test_names_in_a_table_are_shown_and_in_csv_are_no_formulas(capsys: pytest.CaptureFixture[str]) -> None:

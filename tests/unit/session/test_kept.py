@@ -24,9 +24,11 @@ from hypothesis import strategies as st
 from ctxctl.analysis.blame import blame_frame
 from ctxctl.analysis.where import steps_where
 from ctxctl.engine.query import parse_query
+from ctxctl.model.results import Step
 from ctxctl.report import jsonout
 from ctxctl.session import Inspector, import_cache, kept_replays
 from ctxctl.session.cache_room import cache_entries, prune_cache
+from ctxctl.session.store_rows import lives_of
 from ctxctl.session.walked import walked
 from ctxctl.store import file as store_file
 from ctxctl.store.writer import RowWriter
@@ -410,6 +412,25 @@ def test_a_replay_of_another_capture_is_not_taken(tmp_path: Path, cache: Path) -
             (right,) = (path for path in b.iterdir() if path.suffix.startswith(kind))
             right.write_bytes(left.read_bytes())
     assert (answers(one), answers(two)) == expected
+
+
+def test_a_store_that_another_run_replaces_is_not_mixed_with_the_one_before(tmp_path: Path) -> None:
+    """What is told at the end is about the steps that were told."""
+    lines = (ROOT / "traces" / "coding-agent.jsonl").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "one.jsonl"
+    path.write_bytes(b"".join(lines[: len(lines) // 2]))
+    answers(path)
+    with Inspector.open(path) as inspector:
+        assert inspector.kept_replay() is not None
+        path.write_bytes(b"".join(lines))
+        expected = answers(path)
+        steps = [one for one in inspector.replay() if isinstance(one, Step)]
+        assert inspector.summary is not None
+        assert inspector.summary.steps == len(steps)
+        assert len(lives_of(inspector)) == len(steps)
+    assert answers(path) == expected
+    with Inspector.open(path) as inspector:
+        assert inspector.kept_replay() is not None
 
 
 def in_child(work: Callable[[], None]) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from ctxctl.model.whatif import Limits
+from tests.unit.engine.making import add, assembly
 from tests.unit.store.rebuilt import differences
 
 ROOT = Path(__file__).parents[3]
@@ -39,3 +42,14 @@ def test_rows_say_what_the_replay_said(folder: Path) -> None:
 def test_rows_say_what_a_replay_under_a_policy_said(path: Path, policy: str) -> None:
     more: dict[str, Any] = {"policy": policy, "limits": Limits(window=8_000)}
     assert differences(path, **more) == []
+
+
+def test_rows_say_how_a_wide_window_was_shuffled(tmp_path: Path) -> None:
+    rng, names = random.Random(1), [f"i{number}" for number in range(300)]
+    events = [add(name, name, turn="1") for name in names]
+    for turn in "12345":
+        rng.shuffle(names)
+        events.append(assembly(turn, *names, turn=turn))
+    path = tmp_path / "shuffled.jsonl"
+    path.write_bytes(b"\n".join(orjson.dumps({"event_id": f"e{n}", **one}) for n, one in enumerate(events)))
+    assert differences(path) == []
