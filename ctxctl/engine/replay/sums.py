@@ -1,4 +1,4 @@
-"""Sums of steps: a turn with its changes from the turn before, and the totals of a whole replay."""
+"""Sums of steps: a turn with its changes since the previous turn, and the totals of a replay."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
     from ctxctl.engine.replay.rules import ReplayRules
 
-_TITLE = 200
-"""Characters of a prompt kept as a turn's title."""
-_LOOKED_AT = 16
-"""Messages behind a summary that are looked at for the prompt."""
+_MAX_TITLE = 200
+"""Longest title of a turn, in characters of its prompt."""
+_MAX_READ = 16
+"""Number of messages after a summary that are searched for the prompt."""
 _EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_call", "tool_result"))
-_NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
+_NOTE_TAGS = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
 
 
 def title_of(prompt: str) -> str:
-    """What of a prompt is its turn's title."""
-    return prompt_words(prompt)[:_TITLE]
+    """Return the part of a prompt that is its turn's title."""
+    return prompt_words(prompt)[:_MAX_TITLE]
 
 
 class RunningTotals:
-    """Sums over all steps so far."""
+    """Totals of all steps so far."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -42,13 +42,13 @@ class RunningTotals:
         self.freed = 0
         self.reweighed = 0
         self.fidelity: tuple[Fidelity, ...] = ()
-        """What imports measured, in line order."""
+        """Fidelity records of imports, in line order."""
         self._counts = [0, 0, 0, 0, 0]
         self._last: dict[ThreadKey, dict[str, int]] = {}
-        """By thread, the tokens of its last window by counting method."""
+        """The last window's tokens by counting method, by thread."""
 
     def copy(self) -> RunningTotals:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = RunningTotals()
         twin.__dict__.update(self.__dict__)
         twin._counts = list(self._counts)
@@ -56,7 +56,7 @@ class RunningTotals:
         return twin
 
     def add(self, step: Step) -> None:
-        """Count a finished step."""
+        """Add a finished step."""
         self.steps += 1
         self.new += step.ledger.new
         self.freed += step.ledger.freed
@@ -71,7 +71,7 @@ class RunningTotals:
         self._last[ThreadKey(step.session, step.thread)] = step.window.by_method
 
     def summary(self, *, problems: int, unique_contents: int) -> Summary:
-        """The totals as a value."""
+        """Return the totals as a value."""
         added, updated, removed, skipped, omitted = self._counts
         by_method: dict[str, int] = {}
         for window in self._last.values():
@@ -104,9 +104,9 @@ class TurnState:
         self.before: list[Placement] = sealed.before.placements
         self.window_before = step.ledger.window_before
         self.was: dict[str, int] = {}
-        """Current copies, at the turn's start, of the items that its steps touched."""
+        """Current copies, at the turn's start, of the items that its steps changed."""
         self.causes: dict[str, Cause] = {}
-        """Why each item that left during the turn, and has not come back, did."""
+        """The cause of each item that left during the turn and has not come back."""
         self.named: dict[str, NamedItem] = {}
         self.truncated: frozenset[str] = frozenset()
         self.rescored: frozenset[str] = frozenset()
@@ -119,10 +119,10 @@ class TurnState:
         self.last: Step = step
         self.flags: dict[str, None] = {}
         self.title: str | Content | None = None
-        """The prompt, or what it is called where the trace has no text of it."""
+        """The prompt, or its name if the trace lacks its text."""
 
     def copy(self) -> TurnState:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = TurnState.__new__(TurnState)
         twin.__dict__.update(self.__dict__)
         twin.was = dict(self.was)
@@ -132,7 +132,7 @@ class TurnState:
         return twin
 
     def add(self, thread: ThreadState, step: Step) -> None:
-        """Take in the thread's step that was just closed."""
+        """Add the thread's last closed step."""
         sealed = thread.sealed
         assert sealed is not None
         self.steps += 1
@@ -147,7 +147,7 @@ class TurnState:
         context = sealed.context
         for named in context.named:
             self.named.setdefault(named.item, named)
-        # Most steps cut nothing, or are the first that do: what is the same is not copied.
+        # Most steps cut nothing or repeat the first cut. Avoid copying an unchanged value.
         if self.truncated is not context.truncated:
             self.truncated = self.truncated | context.truncated if self.truncated else context.truncated
         self.rescored |= context.rescored
@@ -163,7 +163,7 @@ class TurnState:
             self.title = _title(sealed, thread.placer.text)
 
     def finish(self, thread: ThreadState, rules: ReplayRules) -> Turn:
-        """The turn's value."""
+        """Return the turn's value."""
         last = self.last
         if self.steps == 1:
             counts, changes = last.counts, last.changes
@@ -204,10 +204,10 @@ class TurnState:
 
 
 def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content | None:
-    """The prompt among what was added: the first that is not a client's own note, where there is one.
+    """Return the prompt among the added items: the first that is not a client's own note, if any.
 
-    Where a summary came in, earlier messages come in again with it, and a runtime's notes on its own command:
-    then it is the first that is the user's own behind the last of them.
+    With a summary, earlier messages and a runtime's notes on its own command enter again. Then it is the
+    first user message after the last of them.
     """
     added = {change.item for change in sealed.changes.changes if change.status == "added"}
     inserted = sealed.delta.inserted
@@ -215,18 +215,16 @@ def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content 
     if any(one.kind == "thread_summary" for one in inserted):
         last = max(at for at, one in enumerate(inserted) if one.kind in _EARLIER)
         behind = [one for one in inserted[last + 1 :] if one.kind == "user_message" and one.item in added]
-        own = (
-            one for one in behind[:_LOOKED_AT] if one.content is None or not _of_command(read(one.content))
-        )
+        own = (one for one in behind[:_MAX_READ] if one.content is None or not _of_command(read(one.content)))
         prompts = [one for one in (next(own, None),) if one is not None] or behind or prompts
     if not prompts:
         return None
     if len(prompts) > 1:
-        told = (one for one in prompts[:_LOOKED_AT] if one.content is None or not is_note(read(one.content)))
-        prompts = [next(told, prompts[0])]
+        own = (one for one in prompts[:_MAX_READ] if one.content is None or not is_note(read(one.content)))
+        prompts = [next(own, prompts[0])]
     return prompts[0].title if prompts[0].content is None else prompts[0].content
 
 
 def _of_command(text: str) -> bool:
-    """Whether a message is a runtime's note on a command of its own (Claude Code's `/compact`), or empty."""
-    return not text.strip() or text.lstrip().startswith(_NOTES)
+    """Return whether a message is empty or a runtime's note on its own command (Claude Code's `/compact`)."""
+    return not text.strip() or text.lstrip().startswith(_NOTE_TAGS)
