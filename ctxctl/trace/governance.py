@@ -36,10 +36,10 @@ _ANSWERS: Final = ("replacement_policy", "summary_kind", "method", "context_kind
 """Where a summary would pass for an answer."""
 _UNREAD: Final = frozenset({"content", "text", "native", "ctxctl", "ranking_signals", "coverage"})
 _NESTED: Final = frozenset({dict, list})
-_DEPTH: Final = 6
-_LONGEST: Final = 64
+_MAX_DEPTH: Final = 6
+_MAX_WORD: Final = 64
 """Characters of a name; no name that says something has so many."""
-_MOST: Final = 5
+_MAX_LISTED: Final = 5
 """Declarations named of one event."""
 
 
@@ -55,7 +55,7 @@ def declarations(event: dict[str, Any]) -> list[str]:
         if kind in (vocab.COMPACTION_COMPLETED, vocab.SUMMARY_CREATED):
             found += _as_answer(data)
     found += _declared(event, "", 0, without="data")
-    return found[:_MOST]
+    return found[:_MAX_LISTED]
 
 
 def _declared(value: dict[str, Any], where: str, depth: int, without: str = "") -> list[str]:
@@ -63,10 +63,10 @@ def _declared(value: dict[str, Any], where: str, depth: int, without: str = "") 
     found: list[str] = []
     for name, inner in value.items():
         if type(inner) in _NESTED:
-            if not inner or depth >= _DEPTH or name in _UNREAD or name == without:
+            if not inner or depth >= _MAX_DEPTH or name in _UNREAD or name == without:
                 continue
             found += _inside(name, inner, f"{where}.{name}" if where else name, depth)
-        elif len(name) <= _LONGEST and _can_say(name) and _says(name, inner, where):
+        elif len(name) <= _MAX_WORD and _can_say(name) and _says(name, inner, where):
             found.append(f"{where}.{name} is {inner!r:.40}" if where else f"{name} is {inner!r:.40}")
     return found
 

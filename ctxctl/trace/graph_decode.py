@@ -49,7 +49,7 @@ from ctxctl.typed_decoding import from_msgpack
 _EMPTY: Final[dict[int, Callable[[], Any]]] = {
     LIST: list, DICT: dict, SET: set, DEQUE: deque, ORDERED: OrderedDict, COUNTER: Counter
 }  # fmt: skip
-_MOST: Final = 1 << 26
+_MAX_BYTES: Final = 1 << 26
 """Objects of a graph that is read."""
 
 
@@ -73,7 +73,7 @@ class _Decoder:
         self._objects: list[Any] = []
 
     def decode(self, graph: Graph) -> Any:
-        if graph.order != sys.byteorder or sum(rows.count for rows in graph.rows) > _MOST:
+        if graph.order != sys.byteorder or sum(rows.count for rows in graph.rows) > _MAX_BYTES:
             raise DamagedError
         objects = self._objects
         objects += self._outside

@@ -31,8 +31,8 @@ _BOOKKEEPING: Final = frozenset(
 )
 _CALLS: Final = ("input", "arguments", "args")
 """Fields beside which `name` is that of the tool, which the text begins with."""
-_LONGEST_FORM: Final = 2000
-_DEEPEST_FORM: Final = 20
+_MAX_FORM: Final = 2000
+_MAX_FORM_DEPTH: Final = 20
 
 
 def form_of(place: dict[str, Any]) -> str:
@@ -52,7 +52,7 @@ def form_of(place: dict[str, Any]) -> str:
     if not made:
         return ""
     text = orjson.dumps(made, option=orjson.OPT_SORT_KEYS)
-    if len(text) > _LONGEST_FORM:
+    if len(text) > _MAX_FORM:
         text = orjson.dumps({"#": xxhash.xxh3_128_hexdigest(text)})
     return text.decode()
 
@@ -63,7 +63,7 @@ def _said(value: dict[str, Any], depth: int) -> dict[str, Any]:
     for name, inner in value.items():
         if name.startswith("_") or name in _BOOKKEEPING or name in _TEXT_HOLES or (tool and name == "name"):
             continue
-        if isinstance(inner, dict) and depth < _DEEPEST_FORM:
+        if isinstance(inner, dict) and depth < _MAX_FORM_DEPTH:
             if not any(hole in inner for hole in _TEXT_HOLES):
                 inner = _said(inner, depth + 1)
             else:

@@ -18,7 +18,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 _OF_A_SCHEMA: Final = frozenset(
     ("$schema", "$id", "title", "description", "type", "additionalProperties", "properties", "required")
 )
-_MOST: Final = 1000
+_MAX_SHAPES: Final = 1000
 """The most shapes that are remembered of one schema."""
 _TIME: Final = re.compile(
     r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -51,7 +51,7 @@ class Shapes:
             tests = self._known[shape]
         except KeyError:
             tests = self._tests(record)
-            if len(self._known) < _MOST:
+            if len(self._known) < _MAX_SHAPES:
                 self._known[shape] = tests
         if tests is None:
             return False

@@ -59,7 +59,7 @@ _BOUNDS: Final = {
     ("ctxctl.record.seams", "_TAIL"): 16,
     ("ctxctl.record.seams", "_HEAD"): 64,
     # What a step that is being written costs to show is bounded by a share of the time: here, by none.
-    ("ctxctl.session.live", "_CHEAP"): 0,
+    ("ctxctl.session.live", "_FREE_SECONDS"): 0,
     ("ctxctl.session.live", "_OPEN_SHARE"): 1e-9,
 }
 _ITEM: Final = re.compile(rb'"data":\{[^{}]*?"item_id":"([^"]+)"')

@@ -21,7 +21,7 @@ def appended_frame(
     recorded: list[Placement],
     planned: SentStep | None,
 ) -> tuple[Basis, list[Placement], int]:
-    r"""Return the basis, the previous frame with what this step sends, and how much of its head is the same.
+    """Return the basis, the previous frame with what this step sends, and how much of its head is the same.
 
     Older copies of sent items become stale, as do copies of removed items. Only a compaction removes copies.
 
