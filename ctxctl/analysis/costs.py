@@ -1,16 +1,13 @@
-"""What a session cost: by step, and by what its context was spent on.
+"""The cost of a session: by step, and by what its context was spent on.
 
-There are three separate figures.  *Billed* is what the provider reported, priced.  *Sent* counts the outputs
-that
-the client logged before an answer's end, and takes requests without a bill at their expected size; the cost
-of
-a request of unknown size is not known.
-*Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
-cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
-is not recorded, then tools, system and the rest; what comes first was cached first.  Of a request of unknown
-size it is its recorded tokens at the price of input.
+There are three figures. *Billed* is what the provider reported, priced. *Sent* also counts outputs that the
+client logged before an answer's end, and requests without a bill at their expected size; a request of unknown
+size has no cost. *Counted* is the recorded content alone, at the same rates and with the same cached share.
+An item's cost is its part of what was sent, in the order of the provider (unrecorded content, tools, system,
+the rest), because the beginning is cached first. In a request of unknown size, it is its recorded tokens at
+the input price.
 
-Beside these stands what a runtime, a router or a tracing service says that requests cost (`StatedSums`).
+`StatedSums` adds what a runtime, a router or a tracing service states as costs.
 """
 
 from __future__ import annotations
@@ -36,56 +33,56 @@ if TYPE_CHECKING:
 
 
 class StepCost(NamedTuple):
-    """One request."""
+    """The cost of one request."""
 
     step: Step
     billed_tokens: Tokens | None
-    """None: no usage is reported."""
+    """None if no usage was reported."""
     counted_tokens: Tokens
     priced: Priced
     billed: Money | None
-    """None: no usage, or a rate that it needs is not known."""
+    """None without usage, or if a needed rate is unknown."""
     counted: Money | None
     broken: Decimal | None
-    """What the step's cache break cost: tokens of both requests that could have been read from a cache and
-    were not, at the difference to what they were billed as.  None: nothing was lost, or a rate is unknown."""
+    """Cost of the step's cache break: tokens common to both requests that were not read from a cache, at the
+    difference to the cache price. None without a loss, or if a rate is unknown."""
     saved: Decimal | None
-    """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
+    """Cost at the input rate of content not sent because the model had it; None if none or unknown."""
     assumed: tuple[str, ...] = ()
-    """What the capture does not say of the bill, and how it was priced all the same."""
+    """Assumptions about the bill that the capture does not confirm."""
     believed_tokens: Tokens | None = None
     """`billed_tokens`, with a partial output as counted."""
     believed: Money | None = None
     missed: Decimal | None = None
-    """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
-    billed as and a read.  None: no miss, or a rate is unknown."""
+    """Cost of the step's cache miss (`Cache.miss`): its tokens at the difference between their billed price
+    and a read. None without a miss, or if a rate is unknown."""
     sent_tokens: Tokens = Tokens()
-    """`believed_tokens`; of a request that nobody billed, its expected size as plain input; where not
-    `is_sized`, what is recorded of it."""
+    """`believed_tokens`; without a bill, the expected size as plain input; if not `is_sized`, the recorded
+    size."""
     sent: Money | None = None
     units: Mapping[str, int] = {}
     """Calls of the provider's own tools that were billed, by tool."""
     not_priced: Mapping[str, int] = {}
-    """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
-    something, all sums are lower bounds."""
+    """Billed units without a known rate, by kind: calls, samplings, tokens. If there are any, all sums are
+    lower bounds."""
     passes: tuple[tuple[Tokens, Rates], ...] = ()
-    """As `Bill.passes`."""
+    """See `Bill.passes`."""
     totals: tuple[Decimal | None, ...] = ()
-    """The table's price for each total that is stated with the request."""
+    """The table's price for each total stated with the request."""
 
     @property
     def is_sized(self) -> bool:
-        """Whether a bill tells how large the request was: its own, or one that it can be expected from."""
+        """Whether the request's size follows from a bill: its own, or an earlier one."""
         window = self.step.window
         return self.billed_tokens is not None or not only_recorded(window.used_method, window.unrecorded)
 
 
 class Costs(CostSums):
-    """Sums over the steps of a session; feed it with `add`.
+    """Totals over the steps of a session; call `add` for each.
 
     Args:
-        book: Where rates are from.
-        by: What an expense is put down to: a name for each placement; None: items are not looked at.
+        book: The source of rates.
+        by: Returns the name that a placement's cost is assigned to; None for no breakdown by items.
     """
 
     def __init__(self, book: RateBook, by: Callable[[Placement], str] | None = None) -> None:
@@ -98,7 +95,7 @@ class Costs(CostSums):
         """Names with an item of unknown size."""
 
     def add(self, step: Step, placements: list[Placement], delta: FrameDelta | None = None) -> StepCost:
-        """Take in one step with its frame; `delta`, how that differs from the thread's step before."""
+        """Add a step with its frame; `delta` is the difference from the thread's previous step."""
         cost = cost_of(step, self._book)
         add_cost(self, cost)
         if self._by is not None:
@@ -116,18 +113,18 @@ class Costs(CostSums):
 
     @property
     def as_of(self) -> str:
-        """YYYY-MM-DD: whose day's prices a request without a time has."""
+        """YYYY-MM-DD: the day whose prices apply to requests without a time."""
         return self._book.as_of
 
     def spent(self) -> list[SpentOn]:
-        """By name, the dearest first; among equals by tokens, then by name."""
+        """Return the costs by name, the highest first; among equals by tokens, then by name."""
         for frame in self._frames.values():
             frame.settle()
         return self._spent.found(self._uncounted)
 
 
 def add_cost(sums: CostSums, cost: StepCost, totals: StatedSums | None = None) -> None:
-    """Add what one request cost.  Totals that are stated with it go to `totals`, by default to the sums."""
+    """Add the cost of one request. Its stated totals go to `totals`, by default to the sums."""
     step = cost.step
     _add_partial(sums.partial_outputs, cost)
     _add_stated(sums.stated, cost)
@@ -201,7 +198,7 @@ def _add_stated(sums: StatedSums, cost: StepCost) -> None:
 
 
 def cost_of(step: Step, book: RateBook) -> StepCost:
-    """What one request cost."""
+    """Return the cost of one request."""
     bill = bill_of(step, book)
     believed, rates = bill.believed_tokens, bill.priced.rates
     answer = answer_of(step.usage) if believed is None else believed.answer
@@ -230,7 +227,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
 
 
 def _like(billed: Tokens | None, used: int) -> Tokens:
-    """Our count with the same share from the cache and into it as the bill has, and the bill's answer."""
+    """Return the counted tokens, with the bill's cached shares and its answer."""
     if billed is None:
         return Tokens(used)
     whole = billed.context
@@ -241,10 +238,10 @@ def _like(billed: Tokens | None, used: int) -> Tokens:
 
 
 def _break(step: Step, rates: Rates) -> Decimal | None:
-    """What would have been read from a cache had nothing broken it, at what it was billed more.
+    """Return what a cache break cost: the tokens that it kept from being read, at the difference in price.
 
-    What left the window with the break (all that a compaction took out) is not sent and costs nothing.  The
-    bill has the last word: what it has beside the cache is the new tokens first, and only the rest was lost.
+    Content that left with the break (what a compaction removed) is not sent and costs nothing. The bill
+    decides: of its uncached tokens, the new ones count first, and only the rest was lost.
     """
     lost, dearer = broken_tokens(step), write_rate(step.cache, rates)
     if lost is None or dearer is None or rates.cache_read is None:
@@ -253,9 +250,8 @@ def _break(step: Step, rates: Rates) -> Decimal | None:
 
 
 def broken_tokens(step: Step) -> int | None:
-    """Tokens behind a break of the prefix that could have been read from a cache and were not; None: none, or
-    the bill has no cache figures.
-    """
+    """Return the tokens after a prefix break that a cache could have served and did not; None without any, or
+    without cache figures."""
     cache, ledger = step.cache, step.ledger
     if cache.broken_by is None or cache.possible_prefix is None or cache.reported_cached is None:
         return None
@@ -279,19 +275,19 @@ def step_costs(
     only: Callable[[Step], bool] | None = None,
     see: Callable[[StepAt], None] = lambda at: None,
 ) -> Iterable[StepCost]:
-    """Every step of a trace with its cost, in their order; `costs` has the sums when it is over.
+    """Yield each step of a trace with its cost, in order; afterwards `costs` has the sums.
 
-    `only`: which steps; the others are in no sum.  `see` is told of each step, before its cost is worked out.
+    `only` selects the steps that are counted. `see` is called with each step before its cost is computed.
     """
     for one in walked(inspector, progress):
         see(one.at)
         if only is None:
             yield costs.add(one.at.step, one.at.placements, one.delta)
-        elif only(one.at.step):  # the step before it may be left out: a difference says nothing
+        elif only(one.at.step):  # the previous step may be left out, so the difference does not apply
             yield costs.add(one.at.step, one.at.placements)
 
 
 def stated_of(step: Step) -> Decimal | None:
-    """What a request is said to have cost; None where nothing says it."""
+    """Return the stated cost of a request; None without one."""
     said = step.usage.terms.stated_usd if step.usage is not None else None
     return None if said is None else Decimal(said)

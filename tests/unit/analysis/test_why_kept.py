@@ -98,7 +98,7 @@ def test_what_would_keep_it_in_a_long_session_is_looked_for_when_asked(
     assert "(simulated)" in short
     for file in kept_files(Path(os.environ["CTXCTL_CACHE_DIR"])):
         file.unlink()
-    monkeypatch.setattr(supposing, "_AT_ONCE", 5)
+    monkeypatch.setattr(supposing, "_MAX_EVENTS_UNASKED", 5)
     assert run(question) == 0
     told = " ".join(capfd.readouterr().out.split())
     assert "ctxctl did not look for what would keep it" in told
