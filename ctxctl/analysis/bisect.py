@@ -48,7 +48,7 @@ class QueryTurns:
         self.changes: tuple[Change, ...] = ()
         """The changes of that step of which the query holds."""
         self.before: Moment | None = None
-        """The step before; None where it holds from the thread's first step on."""
+        """The step before; None if it holds from the thread's first step on."""
         self.ceilings = Ceilings()
         """The limits that its steps were held against."""
         self.flips: list[Flip] = []
@@ -144,7 +144,7 @@ def first_parting(
     book: RateBook | None = None,
     progress: Progress | None = None,
 ) -> list[Parted]:
-    """Where two traces of one task first differ: under a query, or without one in what a window holds.
+    """Return where two traces of one task first differ: under a query, or without one in what a window holds.
 
     Threads and turns are aligned as by `compare_sessions`, the steps of two aligned turns in order.  Windows
     are the same if they hold the same texts, whatever these are called and in whatever order.
@@ -171,7 +171,7 @@ def _parted(one: Inspector, two: Inspector, pair: SeriesPair, asked: bool) -> Pa
 
 
 def _places(pair: SeriesPair, asked: bool, count: _Count) -> Iterator[_Place]:
-    """The places at which two threads differ, the first of each turn."""
+    """Yield the places at which two threads differ, the first of each turn."""
     for turn in aligned_turns(pair)[0]:
         steps = (_steps(pair.a, turn.a), _steps(pair.b, turn.b))
         by: By | None = None

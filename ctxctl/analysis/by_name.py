@@ -24,7 +24,7 @@ class NamedLife(NamedTuple):
 
 
 def life_by_name(inspector: Inspector, name: str, thread: str | None) -> NamedLife:
-    """The item that a name means in a thread, or in any, and its life.
+    """Return the item that a name means in a thread, or in any, and its life.
 
     Raises UsageError: `ambiguous-item`, `no-such-item`.
     """

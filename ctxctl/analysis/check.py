@@ -41,7 +41,7 @@ def check_trace(
     thread: str | None = None,
     left_out: Callable[[Step], bool] | None = None,
 ) -> list[ConditionResult]:
-    """What came of each condition, in the order of the command line.
+    """Return what came of each condition, in the order of the command line.
 
     Args:
         inspector: On the trace; its `problems` and `summary` are those of this walk.
@@ -76,7 +76,7 @@ def check_trace(
 
 
 def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) -> Iterator[Condition]:
-    """Those that are no queries."""
+    """Yield those that are no queries."""
     if rules.max is not None:
         yield MaxSent(rules.max)
     if rules.max_growth is not None:
@@ -94,6 +94,6 @@ def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) 
 
 
 def _queries(rules: CheckRules) -> Iterator[tuple[str, str]]:
-    """Each query with the option that it was given by."""
+    """Yield each query with the option that it was given by."""
     yield from (("never", text) for text in rules.never)
     yield from (("always", text) for text in rules.always)

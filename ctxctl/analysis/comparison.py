@@ -35,7 +35,7 @@ Results = Iterable[Step | Turn]
 
 
 def ratio(ours: Sequence[Placement], theirs: Sequence[Placement]) -> float:
-    """Tokens of the texts that both frames hold, theirs to ours; 1 where they hold none in common."""
+    """Return tokens of the texts that both frames hold, theirs to ours; 1 where they hold none in common."""
     sizes = {p.digest: p.tokens for p in ours if p.digest is not None}
     both = [(p.tokens, sizes[p.digest]) for p in theirs if p.digest in sizes]
     before = sum(tokens for _, tokens in both)
@@ -133,20 +133,20 @@ class Comparison:
 
     @property
     def prices_from(self) -> dict[str, int]:
-        """Steps by where their prices are from; none where no prices were asked for."""
+        """Steps by where their prices are from; none if no prices were asked for."""
         return {} if self._costs is None else self._costs.sources
 
     def pairs(
         self, check: Callable[[], None] | None = None, progress: Progress | None = None
     ) -> Iterator[Pair]:
-        """Every step of the trace, in the order of the ordinals, as soon as it has ended.
+        """Yield every step of the trace, in the order of the ordinals, as soon as it has ended.
 
         `check` is called every few events and may raise to stop.
         """
         return (one for one in self._run(check, progress) if isinstance(one, Pair))
 
     def turns(self, progress: Progress | None = None) -> Iterator[TurnPair]:
-        """Every turn of the trace, as soon as it has ended; only the open ones are held."""
+        """Yield every turn of the trace, as soon as it has ended; only the open ones are held."""
         still: dict[tuple[str | None, str], TurnPair] = {}
         for one in self._run(None, progress):
             key = (one.session, one.thread)
@@ -177,7 +177,7 @@ class Comparison:
         yield from self._paired(self._recorded.end(), None if other is None else other.end())
 
     def _paired(self, ours: Results, theirs: Results | None) -> Iterator[Pair | Turn]:
-        """What both engines have finished with one event: the same steps and turns."""
+        """Yield what both engines have finished with one event: the same steps and turns."""
         if theirs is None:
             # The frames are the same, and the cap follows from the limits.
             for one in ours:
@@ -227,7 +227,7 @@ class Comparison:
         return pair
 
     def _differs(self, step: Step, other: Step) -> bool:
-        """Whether something else is sent at a step; looked at until it is for the first time."""
+        """Return whether something else is sent at a step; looked at until it is for the first time."""
         if step is other or self._simulated is None:
             return False
         if step.ledger != other.ledger or step.window.uncounted != other.window.uncounted:
@@ -251,7 +251,7 @@ _LIMITS: Final = ("max_tokens", "reserved_tokens", "max_input")
 
 
 def recorded_limits(step: Step) -> Limits:
-    """The limits that a step's budget records, out of its stage."""
+    """Return the limits that a step's budget records, out of its stage."""
     facts = step.stages["budget"].facts
     return Limits(*(facts.get(name) for name in _LIMITS))
 
@@ -267,7 +267,7 @@ def limits_of(step: Step) -> Limits:
 
 
 def whatif_side(step: Step, limits: Limits | None = None) -> Side:
-    """What the comparison keeps of a step; with `limits`, its verdict under those."""
+    """Return what the comparison keeps of a step; with `limits`, its verdict under those."""
     window, cache = step.window, step.cache
     cap, free, over = window.cap, window.free, window.over
     if limits is not None:
@@ -298,7 +298,7 @@ def whatif_side(step: Step, limits: Limits | None = None) -> Side:
 
 
 def _compacted(step: Step, policy: str) -> bool:
-    """Whether a fitting policy compacted at a step: the recorded compactions are undone under it."""
+    """Return whether a fitting policy compacted at a step: the recorded compactions are undone under it."""
     return any(
         (change.status == "removed" and change.cause == "compacted")
         if not change.item.startswith(f"{policy}:")
@@ -323,7 +323,7 @@ class ContextCosts:
         """Steps of the recorded side by where their rates are from."""
 
     def priced(self, step: Step, other: Step, pair: Pair) -> Pair:
-        """The pair with both costs; None where no bill tells how much was sent besides what is recorded."""
+        """The pair with both costs; None if no bill tells how much was sent besides what is recorded."""
         cost = cost_of(step, self._book)
         known = cost.sent is not None and cost.is_sized and bool(cost.priced.source)
         recorded = cost.sent.context if known and cost.sent is not None else None
@@ -358,7 +358,7 @@ class ContextCosts:
 
 
 def split_context(recorded: Tokens, step: Step, other: Step) -> Tokens:
-    """The simulated context by how it is billed.
+    """Return the simulated context by how it is billed.
 
     What is not recorded stands in front, so it is what was read from a cache first, and is again.  Of what a
     cache could have had besides (the possible prefix) as large a share was read from it as recorded, and of
@@ -417,7 +417,7 @@ class SideTally:
             self._methods[method] = self._methods.get(method, 0) + tokens
 
     def totals(self) -> Totals:
-        """The sums so far."""
+        """Return the sums so far."""
         return Totals(
             steps=self.steps,
             over=self._over,

@@ -42,7 +42,7 @@ _DOLLARS: Final = re.compile(r"\$?([0-9]{1,9}(?:\.[0-9]{1,9})?)", re.ASCII)
 
 
 def sent_bound(text: str) -> Number:
-    """What may be sent, read as the query language reads ``sent>BOUND``; raises ValueError."""
+    """Return what may be sent, read as the query language reads ``sent>BOUND``; raises ValueError."""
     try:
         term = parse_query(f"sent>{text.strip()}").term
     except QueryError:
@@ -108,7 +108,7 @@ class Condition:
             self._noted[truth] = _Noted(rank, place, tell(), tokens)
 
     def result(self) -> ConditionResult:
-        """What came of it."""
+        """Return what came of it."""
         if not self.steps:
             said = "no request was looked at"
             return ConditionResult(self.name, self.bound, "fails", said, 0)
@@ -136,7 +136,7 @@ def _lead(several: int, which: str) -> str:
 
 
 def at_least(window: Window) -> int | None:
-    """The tokens that were sent for certain; None where an expectation has no known error."""
+    """Return the tokens that were sent for certain; None if an expectation has no known error."""
     if window.used_method == "reported" or only_recorded(window.used_method, window.unrecorded):
         return window.used
     return None if window.used_error is None else window.used - window.used_error
@@ -307,7 +307,7 @@ class NoMisses(Condition):
 
 
 def _has_cache_figures(step: Step) -> bool:
-    """Whether the bill says what was read from a cache, and does not contradict itself."""
+    """Return whether the bill says what was read from a cache, and does not contradict itself."""
     billed = None if step.usage is None else step.usage.reported_input
     read, written = step.cache.reported_cached, step.cache.reported_cache_write
     return billed is not None and read is not None and read + (written or 0) <= billed
@@ -394,7 +394,7 @@ class MaxCost(Condition):
             self.note(None, place, lambda: why)
 
     def result(self) -> ConditionResult:
-        """The sum, held against the bound; what is not known of it makes it a lower bound."""
+        """Return the sum, held against the bound; what is not known of it makes it a lower bound."""
         if not self.steps:
             return super().result()
         outcome: Outcome = "fails" if self._sum > self._most else "unknown" if self.unknown else "holds"

@@ -70,7 +70,7 @@ class CostOverview(msgspec.Struct, frozen=True, array_like=True):
 def cost_overview(
     inspector: Inspector, asked: CostQuestion, progress: Progress | None = None
 ) -> CostOverview:
-    """The answer: as it was kept, or by a walk through the trace."""
+    """Return the answer: as it was kept, or by a walk through the trace."""
     question = asked.words
     answers, kept = answers_of(inspector), inspector.kept_replay()
     data = answers.find(question) if answers is not None else None
@@ -94,5 +94,5 @@ def cost_overview(
 
 
 def costliest_breaks(steps: Iterable[StepCost]) -> list[StepCost]:
-    """The few steps at which a broken cache cost most; takes all of them."""
+    """Return the few steps at which a broken cache cost most; takes all of them."""
     return nsmallest(TOP_BREAKS, (cost for cost in steps if cost.broken), key=lambda c: -(c.broken or 0))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def frame_changes(
     one: Inspector, a: int, two: Inspector, b: int, check: Callable[[], None] | None = None
 ) -> FrameDiff:
-    """What changed from frame `a` of `one` to frame `b` of `two`.
+    """Return what changed from frame `a` of `one` to frame `b` of `two`.
 
     Frames by themselves tell no cause of a removal: within one thread it is taken from the steps in between,
     which are replayed for it; `check` is called at each of them and may raise to give up.
@@ -35,7 +35,7 @@ def frame_changes(
 
 
 def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right: Frame) -> Change:
-    """The change with what is different in two renderings of one version."""
+    """Return the change with what is different in two renderings of one version."""
     if "rendering" not in change.flags:
         return change
     was, now = (
@@ -51,7 +51,7 @@ def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right
 def removals(
     inspector: Inspector, a: int, b: int, check: Callable[[], None] | None = None
 ) -> dict[str, Change]:
-    """How each item left the window between two frames of one thread, by the steps in between."""
+    """Return how each item left the window between two frames of one thread, by the steps in between."""
     known = inspector.known
     rows: Sequence[Row | Span] = known if max(a, b) < len(known) else inspector.places().spans
     found: dict[str, Change] = {}
@@ -93,7 +93,7 @@ def address(frame: Frame, several: bool) -> str:
 
 
 def with_skipped(changes: Iterable[Change], frame: Iterable[Placement]) -> tuple[Change, ...]:
-    """The changes with a `skipped` one for every other item that is current in the frame."""
+    """Return the changes with a `skipped` one for every other item that is current in the frame."""
     placements = list(frame)
     present = {c.item: c for c in changes if c.status in ("added", "updated", "skipped")}
     held: dict[str, int] = {}

@@ -34,7 +34,7 @@ class UnknownValue(NamedTuple):
 
 
 def unknown_to_both(one: Iterable[UnknownValue], two: Iterable[UnknownValue]) -> tuple[UnknownValue, ...]:
-    """The values that two traces do not know, neither of them."""
+    """Return the values that two traces do not know, neither of them."""
     there = {(other.field, other.value): other for other in two}
     return tuple(
         value._replace(own=tuple(sorted({*value.own, *other.own})[:_MOST]))
@@ -46,7 +46,7 @@ def unknown_to_both(one: Iterable[UnknownValue], two: Iterable[UnknownValue]) ->
 def unknown_values(
     inspector: Inspector, query: Query, progress: Progress | None = None
 ) -> tuple[UnknownValue, ...]:
-    """The values of a query that neither ctxctl nor this trace knows.
+    """Return the values of a query that neither ctxctl nor this trace knows.
 
     Goes through the whole trace where the query has a value that ctxctl does not know, and not at all else.
     """
@@ -73,7 +73,7 @@ def _unknown(field: str, value: Value, own: Iterable[str]) -> UnknownValue:
 
 
 def _values(one: Walked, field: str) -> Iterator[str]:
-    """What comes new at one step in a field: a trace's first mention of a value is such a one."""
+    """Yield what comes new at one step in a field: a trace's first mention of a value is such a one."""
     step = one.at.step
     if field == "segment":
         yield from step.segments

@@ -40,7 +40,7 @@ class LeftOutItems:
                 out.pop(change.item, None)
 
     def after(self, step: Step) -> LeftOut:
-        """What is out behind the last step of its thread."""
+        """Return what is out behind the last step of its thread."""
         return _summed(self._out.get((step.session, step.thread), {}).values())
 
 

@@ -34,7 +34,7 @@ class QueryContexts:
         self._windows: dict[ThreadKey, _Window] = {}
 
     def of(self, one: Walked) -> _Window | None:
-        """The window of the next step; None if the query asks nothing of it."""
+        """Return the window of the next step; None if the query asks nothing of it."""
         if not self._query.asks_around:
             return None
         if self._query.asks_cost and self._book is None:
@@ -51,7 +51,7 @@ class QueryContexts:
         return window
 
     def alone(self, step: Step, frame: Iterable[Placement]) -> _Window | None:
-        """The query context of one step by itself, from its whole frame; None if it needs none."""
+        """Return the query context of one step by itself, from its whole frame; None if it needs none."""
         if not self._query.asks_around:
             return None
         if self._query.asks_cost and self._book is None:
@@ -63,7 +63,7 @@ class QueryContexts:
         return window
 
     def _has(self, placement: Placement) -> int:
-        """Which of the query's values one copy in the window fits, as bits."""
+        """Return which of the query's values one copy in the window fits, as bits."""
         found = 0
         texts = False
         for n, (field, value) in enumerate(self._query.window):
@@ -119,13 +119,13 @@ class _Window:
             n += 1
 
     def holds(self, field: str, value: Value) -> bool | None:
-        """Whether some copy fits; None: none that is known to, but there are some without a text."""
+        """Return whether some copy fits; None: none that is known to, but there are some without a text."""
         if self._copies[self._numbers[field, value]]:
             return True
         return None if field == "text" and self._textless else False
 
     def cost(self) -> int | None:
-        """The price of the step's bill in nanodollars, with a partial output as counted."""
+        """Return the price of the step's bill in nanodollars, with a partial output as counted."""
         from ctxctl.analysis.costs import cost_of
 
         assert self.step is not None

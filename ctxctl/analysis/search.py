@@ -182,7 +182,7 @@ class SearchedStep:
         self._known: dict[tuple[str, bool], dict[str, Placement]] = {}
 
     def _placement(self, change: Change) -> Placement | None:
-        """The copy that a change speaks of: of what was removed, the last one of the frame before."""
+        """Return the copy that a change speaks of: of what was removed, the last one of the frame before."""
         gone = change.status == "removed"
         delta = self.one.delta
         if gone or change.status in _CAME:
@@ -192,19 +192,19 @@ class SearchedStep:
         return self._in("frame", gone, delta.before if gone else self.one.at.placements).get(change.item)
 
     def _in(self, where: str, gone: bool, placements: Sequence[Placement]) -> dict[str, Placement]:
-        """The last copies of a list by item, which is gone through once."""
+        """Return the last copies of a list by item, which is gone through once."""
         found = self._known.get((where, gone))
         if found is None:
             found = self._known[where, gone] = {p.item: p for p in placements if not p.stale}
         return found
 
     def segment(self, change: Change) -> str | None:
-        """The window segment that the item is in, or was; None if it never was in one."""
+        """Return the window segment that the item is in, or was; None if it never was in one."""
         placement = None if change.status == "omitted" else self._placement(change)
         return placement.segment if placement is not None else None
 
     def content(self, change: Change) -> Content | None:
-        """The text of the version that a change speaks of; None where there is none to be shown."""
+        """Return the text of the version that a change speaks of; None if there is none to be shown."""
         withheld = change.item in self.step.annotations.withheld
         if change.status in ("removed", "omitted") and withheld:
             return None
@@ -223,14 +223,14 @@ def _of_step(ordinal: int, step: Step) -> Hit:
 
 
 def excerpt(text: str, word: Word) -> Excerpt:
-    """The neighbourhood of a word's first occurrence; near it, where folding case moves the places."""
+    """Return the neighbourhood of a word's first occurrence; near it, where folding case moves the places."""
     at, end = place(text, word)
     start = max(at - _BEFORE, 0)
     return Excerpt(text[start:at], text[at:end][:_AFTER], text[end : end + _AFTER], start == 0)
 
 
 def place(text: str, word: Word) -> tuple[int, int]:
-    """Where a word first stands in a text that has it."""
+    """Return where a word first stands in a text that has it."""
     if not word.any_case or text.isascii():
         at = (casefolded(text) if word.any_case else text).find(word.needle)
         return (at, at + len(word.needle)) if at >= 0 else (0, 0)

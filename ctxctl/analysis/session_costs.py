@@ -22,7 +22,7 @@ _Key = tuple[str | None, str | None, str | None, str | None]
 
 
 def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes, bool]:
-    """What a capture's requests cost, as encoded `SessionCosts`.
+    """Return what a capture's requests cost, as encoded `SessionCosts`.
 
     Args:
         path: The capture.
@@ -73,7 +73,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
 
 @lru_cache(maxsize=4)
 def _asked(words: bytes) -> tuple[CostWords, RateBook]:
-    """The settings, and where prices are from: what was looked up for one capture serves the next."""
+    """Return the settings, and where prices are from: what was looked up for one capture serves the next."""
     asked = msgspec.msgpack.decode(words, type=CostWords)
     return asked, RateBook(asked.models, asked.provider, asked.as_of)
 

@@ -27,7 +27,7 @@ _LOOKED_AT = 16
 
 
 def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
-    """What a capture holds and cost, as an encoded `ReadSession`; `words`: encoded `CostWords`.
+    """Return what a capture holds and cost, as an encoded `ReadSession`; `words`: encoded `CostWords`.
 
     Raises what `Inspector.open` raises.
     """
@@ -80,6 +80,6 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
 
 @lru_cache(maxsize=4)
 def _asked(words: bytes) -> tuple[CostWords, RateBook]:
-    """The settings, and where prices are from: what was looked up for one session serves the next."""
+    """Return the settings, and where prices are from: what was looked up for one session serves the next."""
     asked = msgspec.msgpack.decode(words, type=CostWords)
     return asked, RateBook(asked.models, asked.provider, asked.as_of)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def compare_sessions(
     one: Inspector, two: Inspector, book: RateBook | None = None, progress: Progress | None = None
 ) -> SessionDiff:
-    """What two sessions of one task have in common and what not; each is replayed once.
+    """Return what two sessions of one task have in common and what not; each is replayed once.
 
     Threads are paired session by session in their order, by name, else in order; turns by prompt, else in
     order.  Windows are compared as they are at the end of each turn, current copies only, by content: what
@@ -92,7 +92,7 @@ def _by_session(found: Iterable[ThreadSeries]) -> list[list[ThreadSeries]]:
 
 
 def aligned_turns(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
-    """The aligned turns of two threads; whether no better alignment exists."""
+    """Return the aligned turns of two threads; whether no better alignment exists."""
     a, b = (course.turns if course is not None else [] for course in pair)
     return align_turns([turn.prompt for turn in a], [turn.prompt for turn in b])
 
@@ -173,7 +173,7 @@ class _Held:
 
 
 def item_differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
-    """What one of two windows holds that the other lacks, stale copies left out."""
+    """Return what one of two windows holds that the other lacks, stale copies left out."""
     ours = Counter(content_key(p) for p in a if not p.stale)
     theirs = Counter(content_key(p) for p in b if not p.stale)
     known = {content_key(p): p for p in (*b, *a)}

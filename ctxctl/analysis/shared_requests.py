@@ -59,7 +59,7 @@ def packed_keys(keys: list[int]) -> bytes:
 
 
 def unpacked_keys(data: bytes) -> list[int]:
-    """What `packed_keys` has packed."""
+    """Return what `packed_keys` has packed."""
     return msgspec.msgpack.decode(data, type=list[int]) if data else []
 
 
@@ -119,7 +119,7 @@ def _several(columns: Iterable[array[int]]) -> set[int]:
 
 
 def moment(time: str | None) -> datetime | None:
-    """A step's time in UTC; None where there is none, or it is no time."""
+    """Return a step's time in UTC; None if there is none, or it is no time."""
     if time is None:
         return None
     try:
@@ -130,9 +130,9 @@ def moment(time: str | None) -> datetime | None:
 
 
 def request_key(format_name: str, step: Step) -> int | None:
-    """What a request and its copies in other captures have in common and no other request has.
+    """Return what a request and its copies in other captures have in common and no other request has.
 
-    None where nothing tells: a request without a bill, or of nobody's session.  Where steps are called by ids
+    None if nothing tells: a request without a bill, or of nobody's session.  Where steps are called by ids
     of the provider, that and what the prompt was billed; else the session, thread, step and time, which a
     copied file has too.
     """

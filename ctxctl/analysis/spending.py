@@ -207,7 +207,7 @@ class NamedFrame:
                 found[name][region.part] += common
 
     def _forward(self, ordered: list[Placement], beside: int, end: int) -> Iterator[tuple[str, int, int]]:
-        """The pieces of the request from its beginning up to a place: name, start and end."""
+        """Yield the pieces of the request from its beginning up to a place: name, start and end."""
         at = 0
         first = ((NOT_RECORDED, beside),) if beside else ()
         for name, tokens in chain(first, ((self._by(p), p.tokens) for p in ordered)):
@@ -219,7 +219,7 @@ class NamedFrame:
     def _backward(
         self, ordered: list[Placement], beside: int, whole: int, start: int
     ) -> Iterator[tuple[str, int, int]]:
-        """The pieces from its end back to a place."""
+        """Yield the pieces from its end back to a place."""
         at = whole
         last = ((NOT_RECORDED, beside),) if beside else ()
         for name, tokens in chain(((self._by(p), p.tokens) for p in reversed(ordered)), last):
@@ -274,7 +274,7 @@ class _PutDown:
         self._stretched = stretched
 
     def each(self, region: _Region) -> float | None:
-        """What is billed for each counted token of a part, where that is less."""
+        """Return what is billed for each counted token of a part, where that is less."""
         if not self._stretched:
             return None
         return float(getattr(self._billed, PARTS[region.part])) / (region.end - region.start)

@@ -46,7 +46,7 @@ class SpentOn(NamedTuple):
 
 @lru_cache(maxsize=256)
 def unpriced_parts(rates: Rates) -> frozenset[int]:
-    """Which of `PARTS` have no rate."""
+    """Return which of `PARTS` have no rate."""
     return frozenset(n for n, part in enumerate(PARTS) if priced(Tokens(**{part: 1}), rates) is None)
 
 

@@ -131,7 +131,7 @@ class TurnSums:
 
 
 def paid_for(cost: StepCost) -> Paid:
-    """What one request cost, in the form in which turns and steps are listed with it."""
+    """Return what one request cost, in the form in which turns and steps are listed with it."""
     least = bool(cost.not_priced) or NO_OUTPUT in cost.assumed
     if cost.sent is None or not cost.is_sized:
         return Paid(1, unpriced=1, is_least=least)

@@ -140,7 +140,7 @@ class WhatIfs:
             counts.close()
 
     def _policy(self, name: str | None) -> tuple[Strategy | None, bool]:
-        """The strategy, and whether it is another one than the trace is replayed under."""
+        """Return the strategy, and whether it is another one than the trace is replayed under."""
         current = self.inspector.params.policy
         if name is None or name == current:
             return self.inspector.strategy, False
@@ -170,7 +170,7 @@ class WhatIfs:
 
 
 def _notes(base: Params, params: Params, supposition: Supposition, known: KnownModel | None) -> Iterator[str]:
-    """What the numbers are, and what they are not."""
+    """Yield what the numbers are, and what they are not."""
     limits, policy = params.limits.given, params.policy
     fitting = params.fitting
     if not supposition.given:
@@ -203,7 +203,7 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: KnownM
 
 
 def _window_note(model: str, known: KnownModel | None) -> Iterator[str]:
-    """Where the limits of a supposed model come from."""
+    """Yield where the limits of a supposed model come from."""
     if known is None:
         return
     if known.window is None and known.max_input is None:

@@ -246,12 +246,12 @@ class Inspector:
             self.take_over(kept)
 
     def kept_replay(self) -> SessionStore | None:
-        """The cached replay of the trace; None if there is none or there cannot be one."""
+        """Return the cached replay of the trace; None if there is none or there cannot be one."""
         with self._lock:
             return self.kept_replays.of(self)
 
     def keeps_replay(self) -> bool:
-        """Whether a complete pass would be cached: it can be, and none is yet."""
+        """Return whether a complete pass would be cached: it can be, and none is yet."""
         return self.kept_replay() is None and self.kept_replays.keeps(self.params, self.strategy, self.edits)
 
     def take_over(self, kept: SessionStore, *, settle: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""The rows of a trace's replay: from its session store, or made in memory by one replay."""
+"""The rows of a trace's replay: from its session store, or from one replay in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
-    """The rows of a trace as it is now; the first call may replay it.  `Inspector.close` closes them."""
+    """Return the current rows of a trace. The first call may replay it. `Inspector.close` closes them."""
     size = inspector.trace.source.size
     if inspector.store_rows is None or inspector.store_rows[0] != size:
         if inspector.keeps_replay():
@@ -33,7 +33,7 @@ def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
 
 
 def lives_of(inspector: Inspector, progress: Progress | None = None) -> Lives:
-    """The lives of all items of a trace; as `rows_of`."""
+    """Return the lives of all items of a trace; see `rows_of`."""
     return rows_of(inspector, progress).lives
 
 

@@ -35,5 +35,5 @@ def parsed_around_content(line: bytes) -> dict[str, Any] | None:
 
 
 def _parsed(fields: dict[str, msgspec.Raw], but: str, value: Any) -> dict[str, Any]:
-    """The fields of an object in their order, parsed `but` for one, whose value is given."""
+    """Return the fields of an object in their order, parsed `but` for one, whose value is given."""
     return {name: value if name == but else parse_json(bytes(raw)) for name, raw in fields.items()}

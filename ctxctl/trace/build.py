@@ -48,7 +48,7 @@ _LONGEST = 1e12
 
 
 def ours(fields: Fields) -> Fields:
-    """`metadata.ctxctl` of a record; empty where there is none."""
+    """`metadata.ctxctl` of a record; empty if there is none."""
     meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata", shallow=fields.shallow)
     return Fields(meta.table("ctxctl"), fields.report, f"{meta.where}.ctxctl", shallow=fields.shallow)
 
@@ -216,7 +216,7 @@ def _mode(own: Fields) -> str | None:
 
 
 def _splices(own: Fields, blocks: int) -> tuple[Splice, ...] | None:
-    """The splices, or None (and a report) where they are not ascending or do not use up the blocks."""
+    """Return the splices, or None (and a report) where they are not ascending or do not use up the blocks."""
     found: list[Splice] = []
     end = 0
     for row in own.rows("splices"):

@@ -31,7 +31,7 @@ class DamagedError(Exception):
 
 
 def cache_directory() -> Path | None:
-    """Where ctxctl keeps caches: CTXCTL_CACHE_DIR, else the user's; None where CTXCTL_CACHE is `off`."""
+    """Where ctxctl keeps caches: CTXCTL_CACHE_DIR, else the user's; None if CTXCTL_CACHE is `off`."""
     if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
         return None
     named = os.environ.get("CTXCTL_CACHE_DIR")
@@ -57,12 +57,12 @@ def only_reading() -> Iterator[None]:
 
 
 def is_keeping() -> bool:
-    """Whether what is made of a capture is kept for the next question about it."""
+    """Return whether what is made of a capture is kept for the next question about it."""
     return _KEEPING.get()
 
 
 def cache_file(source: Source, kind: str = "steps") -> Path | None:
-    """Where something is kept about a file; None where nothing can be."""
+    """Return where something is kept about a file; None if nothing can be."""
     if source.kept is not None:
         return source.kept.with_suffix(f".{kind}")
     directory = cache_directory()
@@ -110,7 +110,7 @@ def digest_of_beginning(source: Source, size: int) -> bytes:
 
 
 def open_own(path: Path) -> Any:
-    """A file for reading that belongs to the user and is no link; raises OSError for any other."""
+    """Return a file for reading that belongs to the user and is no link; raises OSError for any other."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
@@ -120,7 +120,7 @@ def open_own(path: Path) -> Any:
 
 
 def read_own(path: Path, most: int) -> bytes:
-    """What a file of the user's own holds, up to so many bytes; raises OSError as `open_own` does.
+    """Return what a file of the user's own holds, up to so many bytes; raises OSError as `open_own` does.
 
     Memory for all that is asked for is taken before anything is read: no more is asked for than is there.
     """
@@ -131,7 +131,7 @@ def read_own(path: Path, most: int) -> bytes:
 
 
 def replace_file(path: Path, data: bytes) -> bool:
-    """Write a file whole or not at all; False where it cannot be written."""
+    """Write a file whole or not at all; False if it cannot be written."""
     import tempfile  # slow to import
 
     temporary = None

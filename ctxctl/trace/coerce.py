@@ -50,7 +50,7 @@ def _integer(digits: str) -> int | float:
 
 
 def show(value: object) -> str:
-    """A short spelling of a value for a message."""
+    """Return a short spelling of a value for a message."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -77,7 +77,7 @@ class Fields:
         """It is known that nothing in it nests deeper than the limit."""
 
     def get(self, *keys: str) -> Any:
-        """The first value of `keys` that is neither absent nor null, else None."""
+        """Return the first value of `keys` that is neither absent nor null, else None."""
         for key in keys:
             value = self.data.get(key)
             if value is not None:
@@ -85,7 +85,7 @@ class Fields:
         return None
 
     def text(self, *keys: str) -> str | None:
-        """A string; a number becomes one."""
+        """Return a string; a number becomes one."""
         for key in keys:
             value = self.data.get(key)
             if value is None:
@@ -100,7 +100,7 @@ class Fields:
     ident = text
 
     def name(self, *keys: str) -> str | None:
-        """A string, or an object that carries one under a naming key."""
+        """Return a string, or an object that carries one under a naming key."""
         for key in keys:
             value = self.data.get(key)
             if isinstance(value, dict):
@@ -111,7 +111,7 @@ class Fields:
         return None
 
     def count(self, *keys: str) -> int | None:
-        """An integer from 0 to 2^53."""
+        """Return an integer from 0 to 2^53."""
         for key in keys:
             value = self.data.get(key)
             if value is None:
@@ -131,7 +131,7 @@ class Fields:
         return None
 
     def number(self, *keys: str) -> float | None:
-        """A finite number."""
+        """Return a finite number."""
         for key in keys:
             value = self.data.get(key)
             if value is None:
@@ -157,7 +157,7 @@ class Fields:
         return None
 
     def table(self, key: str) -> dict[str, Any]:
-        """An object nested no deeper than the limit; empty where there is none."""
+        """Return an object nested no deeper than the limit; empty if there is none."""
         value = self.data.get(key)
         if value is None:
             return {}
@@ -170,7 +170,7 @@ class Fields:
         return value
 
     def rows(self, key: str) -> list[Any]:
-        """An array; a lone string or object stands for an array of one."""
+        """Return an array; a lone string or object stands for an array of one."""
         value = self.data.get(key)
         if value is None:
             return []
@@ -182,7 +182,7 @@ class Fields:
         return []
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """An array of strings."""
+        """Return an array of strings."""
         found = []
         for value in self.rows(key):
             if isinstance(value, dict):

@@ -27,7 +27,7 @@ class InvalidEventError(Exception):
 
 
 def line_of(event: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
-    """The line of an event, and the event as it is there: without lone surrogates and NaN.
+    """Return the line of an event, and the event as it is there: without lone surrogates and NaN.
 
     Raises InvalidEventError for what JSON cannot hold, or not that deep.
     """
@@ -45,7 +45,7 @@ def line_of(event: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
 
 
 def head_of(version: str, writer: str) -> bytes:
-    """What all lines of one writer begin with, up to the number of the event."""
+    """Return what all lines of one writer begin with, up to the number of the event."""
     return b'{"schema_version":"%b","event_id":"%b-' % (version.encode(), writer.encode())
 
 
@@ -60,7 +60,7 @@ def line_of_parts(
     metadata: bytes,
     data: tuple[bytes, ...],
 ) -> bytes:
-    """The line of an event whose parts are JSON already; nothing is looked at or copied twice.
+    """Return the line of an event whose parts are JSON already; nothing is looked at or copied twice.
 
     Args:
         head: As `head_of` gives it.
@@ -81,12 +81,12 @@ def line_of_parts(
 
 
 def with_content(body: bytes, raw: bytes) -> tuple[bytes, ...]:
-    """A record with its content, which is JSON; `body` is an object that is not empty."""
+    """Return a record with its content, which is JSON; `body` is an object that is not empty."""
     return body[:-1], b',"content_mode":"inline","content":', raw, b"}"
 
 
 def with_reference(body: bytes, digest: str) -> tuple[bytes, ...]:
-    """A record with a reference to its content, which an earlier line holds."""
+    """Return a record with a reference to its content, which an earlier line holds."""
     return body[:-1], b',"content_mode":"ref","content_ref":"sha256:%b"}' % digest.encode()
 
 
@@ -100,7 +100,7 @@ def without_surrogates(text: str) -> str:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """What JSON can hold of a value: surrogates and NaN replaced, foreign objects refused."""
+    """Return what JSON can hold of a value: surrogates and NaN replaced, foreign objects refused."""
     if isinstance(value, str):
         return without_surrogates(value)
     if value is None or isinstance(value, bool | int):

@@ -42,7 +42,7 @@ _SPREAD: Final = {
 
 
 def may_be_elsewhere(event_type: str, data: bytes | memoryview) -> bool:
-    """Whether `record_of` is worth asking: cheap, and false for nearly every line of a sound trace."""
+    """Return whether `record_of` is worth asking: cheap, and false for nearly every line of a sound trace."""
     sign = _SIGNS.get(event_type)
     if sign is None:
         return False
@@ -93,7 +93,7 @@ def _named(table: dict[str, Any], names: tuple[str, ...]) -> bytes | None:
 
 
 def _dumped(table: dict[str, Any]) -> bytes | None:
-    """A table as JSON, numbers beyond 64 bits included; None if it cannot be."""
+    """Return a table as JSON, numbers beyond 64 bits included; None if it cannot be."""
     try:
         return orjson.dumps(table)
     except (orjson.JSONEncodeError, RecursionError):

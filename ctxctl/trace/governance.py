@@ -44,7 +44,7 @@ _MAX_LISTED: Final = 5
 
 
 def declarations(event: dict[str, Any]) -> list[str]:
-    """What a context event declares that is not its to declare, one phrase each; at most a few."""
+    """Return what a context event declares that is not its to declare, one phrase each; at most a few."""
     kind = event.get("event_type")
     if not isinstance(kind, str) or not kind.startswith("context."):
         return []
@@ -59,7 +59,7 @@ def declarations(event: dict[str, Any]) -> list[str]:
 
 
 def _declared(value: dict[str, Any], where: str, depth: int, without: str = "") -> list[str]:
-    """What the fields of an object declare, but for the field `without`."""
+    """Return what the fields of an object declare, but for the field `without`."""
     found: list[str] = []
     for name, inner in value.items():
         if type(inner) in _NESTED:
@@ -86,7 +86,7 @@ def _inside(name: str, value: Any, place: str, depth: int) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _can_say(name: str) -> bool:
-    """Whether a field of this name can say anything; records have few names, again and again."""
+    """Return whether a field of this name can say anything; records have few names, again and again."""
     if name in _UNREAD:
         return False
     return name in _LEAVE or name in _PLAIN or bool(_DONE.fullmatch(name) or _STATUS.fullmatch(name))
@@ -105,7 +105,7 @@ def _says(name: str, value: Any, where: str) -> bool:
 
 
 def _as_answer(data: dict[str, Any]) -> list[str]:
-    """A compaction or summary that passes its text off as an answer."""
+    """Return a compaction or summary that passes its text off as an answer."""
     values = ((name, data.get(name)) for name in _ANSWERS)
     return [
         f"data.{name} is {value!r:.40}"

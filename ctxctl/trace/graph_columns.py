@@ -72,7 +72,7 @@ class Graph(msgspec.Struct, frozen=True, array_like=True):
 
 
 def changes(table: GraphTable, sort: int) -> bool:
-    """Whether objects of a sort are made empty, and filled when all are there."""
+    """Return whether objects of a sort are made empty, and filled when all are there."""
     return sort < TUPLE if sort < CLASS else not table.is_unchanging[table.classes[sort - CLASS]]
 
 
@@ -89,7 +89,7 @@ def without_collections() -> Iterator[None]:
 
 
 def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
-    """A column of plain values."""
+    """Return a column of plain values."""
     if kinds == {int}:
         with suppress(OverflowError):
             return INTS, array("q", column).tobytes()
@@ -102,7 +102,7 @@ def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
 
 
 def unpacked(kind: int, data: memoryview, count: int) -> list[Any]:
-    """A column of plain values again."""
+    """Return a column of plain values again."""
     if kind == PLAIN:
         return from_msgpack(data, list[Any])
     each, packed = from_msgpack(data, tuple[list[str | None], bytes])

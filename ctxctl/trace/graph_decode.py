@@ -54,7 +54,7 @@ _MAX_BYTES: Final = 1 << 26
 
 
 def decode_graph(table: GraphTable, data: bytes | memoryview, outside: Sequence[object]) -> Any:
-    """The graph again.  The bytes have to be those that were written; raises DamagedError."""
+    """Return the graph again.  The bytes have to be those that were written; raises DamagedError."""
     try:
         with without_collections():
             made = _Decoder(table, (UNSET, *outside)).decode(from_msgpack(data, Graph))
@@ -99,7 +99,7 @@ class _Decoder:
         return self._outside[number]
 
     def _column(self, rows: Rows, number: int, count: int | None = None) -> list[Any]:
-        """What stands in a column, as many as there have to be."""
+        """Return what stands in a column, as many as there have to be."""
         count = rows.count if count is None else count
         kind, data = rows.columns[number]
         if kind in (PLAIN, CHOICE):
@@ -115,7 +115,7 @@ class _Decoder:
         return found
 
     def _field(self, rows: Rows, number: int, held: Any) -> list[Any]:
-        """A column of records, of which an attribute may be written as a whole."""
+        """Return a column of records, of which an attribute may be written as a whole."""
         kind, data = rows.columns[number]
         if kind != WHOLE:
             return self._column(rows, number)
@@ -128,7 +128,7 @@ class _Decoder:
         return [self._column(rows, number) for number in range(len(rows.columns))]
 
     def _slices(self, rows: Rows) -> tuple[int, Iterable[tuple[int, int]]]:
-        """How many parts there are, and where those of each object begin and end."""
+        """Return how many parts there are, and where those of each object begin and end."""
         widths = array("I")
         widths.frombytes(rows.widths or b"")
         if len(widths) != rows.count:

@@ -51,7 +51,7 @@ _LARGE: Final = 64
 
 
 def encode_graph(table: GraphTable, root: object, outside: Sequence[object]) -> bytes:
-    """A graph as bytes; `outside` are objects that whoever reads it has in the same order.
+    """Return a graph as bytes; `outside` are objects that whoever reads it has in the same order.
 
     Raises NotKeptError.
     """
@@ -120,7 +120,7 @@ class _Gathered:
         return kinds
 
     def parts(self) -> Iterator[Sequence[Any]]:
-        """What each is made of."""
+        """Yield what each is made of."""
         if self.widths is None:
             return zip(*self.columns, strict=True)
         ends = itertools.accumulate(self.widths, initial=0)
@@ -224,7 +224,7 @@ class _Encoder:
             self._new.setdefault(key, []).extend(alike)
 
     def _outside_number(self, one: Any) -> int | None:
-        """The number of a function that stands outside; a bound method is another object each time."""
+        """Return the number of a function that stands outside; a bound method is another object each time."""
         if isinstance(one, MethodType):
             return self._bound.get((id(one.__self__), one.__func__))
         return self._number.get(id(one))
@@ -264,7 +264,7 @@ class _Encoder:
         return list(map(len, ones)), [list(chain.from_iterable(ones))]
 
     def _held(self, made: type, shape: object, ones: list[Any]) -> list[list[Any]]:
-        """The attributes of objects of a class, each a column."""
+        """Return the attributes of objects of a class, each a column."""
         table = self._table
         if made in table.enums:
             return [[one.name for one in ones]]
@@ -296,7 +296,7 @@ class _Encoder:
         return (one.func, *chain.from_iterable(one.keywords.items()))
 
     def _in_order(self) -> list[_Gathered]:
-        """All objects, what never changes behind what it is made of."""
+        """Return all objects, what never changes behind what it is made of."""
         left = {key: rows for key, rows in self._rows.items() if not changes(self._table, key[0])}
         done = [rows for key, rows in self._rows.items() if key not in left]
         needed = {key: set() if key[0] in self._records else self._needed(rows) for key, rows in left.items()}
@@ -305,7 +305,7 @@ class _Encoder:
         return done + _in_waves(left) if left else done
 
     def _needed(self, rows: _Gathered) -> set[_Key]:
-        """The sorts of what some objects are made of."""
+        """Return the sorts of what some objects are made of."""
         found: set[_Key] = set()
         for column, kinds in zip(rows.columns, rows.kinds, strict=True):
             for made in kinds:
@@ -318,7 +318,7 @@ class _Encoder:
         return found
 
     def _plain(self, rows: _Gathered) -> list[tuple[int, bytes] | None]:
-        """The columns of nothing but plain values, written down; those of others have numbers then."""
+        """Return the columns of nothing but plain values, written down; those of others have numbers then."""
         made: list[tuple[int, bytes] | None] = []
         for at, (column, kinds) in enumerate(zip(rows.columns, rows.kinds, strict=True)):
             if kinds <= _PLAIN_ONES:

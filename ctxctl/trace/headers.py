@@ -101,7 +101,7 @@ class HeaderDecoder:
 
 
 def _ends_line(head: Head, buffer: bytes, at: int, end: int) -> bool:
-    """Whether the line is closed right behind `data`, and holds no record that the index wants."""
+    """Return whether the line is closed right behind `data`, and holds no record that the index wants."""
     if head.event_type in _WITH_RECORD:
         return False
     raw = bytes(head.data)

@@ -43,7 +43,7 @@ class FileState(msgspec.Struct, frozen=True, array_like=True):
     ctime_ns: int
 
     def settled(self, now: float) -> bool:
-        """Whether its last change lies long enough back, at a time in seconds since the epoch."""
+        """Return whether its last change lies long enough back, at a time in seconds since the epoch."""
         return max(self.mtime_ns, self.ctime_ns) / 1e9 < now - YOUNG
 
 
@@ -52,7 +52,7 @@ class Inputs:
 
     def __init__(self) -> None:
         self.files: dict[str, FileState | None] = {}
-        """By absolute path; None where there was no file."""
+        """By absolute path; None if there was no file."""
         self.listings: dict[tuple[str, str], str] = {}
         """By absolute directory and pattern, a digest of the paths found."""
         self.steady = True
@@ -92,7 +92,7 @@ class Inputs:
             self.steady = self.steady and self.listings.setdefault(key, digest) == digest
 
     def unchanged(self, but: str | None = None) -> bool:
-        """Whether everything is as it was found, young files to the byte; one file may be left out."""
+        """Return whether everything is as it was found, young files to the byte; one file may be left out."""
         files = [name for name in self.files if name != but]
         try:
             return (
@@ -107,7 +107,7 @@ class Inputs:
             return False
 
     def _holds(self, name: str) -> bool:
-        """Whether a young file is what it was; of one too large nobody knows."""
+        """Return whether a young file is what it was; of one too large nobody knows."""
         return bool(self.young[name]) and whole_digest(name) == self.young[name]
 
 
@@ -197,7 +197,7 @@ def files_under(directory: Path, most: int = MAX_FILES) -> Listing:
 
 
 def find_files(directory: Path, pattern: str) -> list[Path]:
-    """The paths under a directory that match a pattern (`*.jsonl`, `**/agent-*.jsonl`), sorted.
+    """Return the paths under a directory that match a pattern (`*.jsonl`, `**/agent-*.jsonl`), sorted.
 
     Raises OSError where the directory cannot be listed.
     """
@@ -214,7 +214,7 @@ def find_files(directory: Path, pattern: str) -> list[Path]:
 
 
 def file_state(path: str) -> FileState | None:
-    """A file's state; None where there is none that can be reached."""
+    """Return a file's state; None if there is none that can be reached."""
     try:
         now = os.stat(path)
     except (OSError, ValueError):
@@ -223,7 +223,7 @@ def file_state(path: str) -> FileState | None:
 
 
 def whole_digest(path: str) -> bytes:
-    """A digest of all of a file; empty where it is too large (`DIGESTED`), none, or cannot be read."""
+    """Return a digest of all of a file; empty if it is too large (`DIGESTED`), none, or cannot be read."""
     digest, left = xxhash.xxh3_128(), DIGESTED
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
@@ -245,7 +245,7 @@ had: many captures of one directory look for the same."""
 
 
 def _digest_of(directory: str, pattern: str) -> str:
-    """A digest of what a pattern finds in a directory."""
+    """Return a digest of what a pattern finds in a directory."""
     if pattern != UNDER:
         state = file_state(directory)
         if state is None:

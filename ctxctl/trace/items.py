@@ -36,13 +36,13 @@ _MAX_FORM_DEPTH: Final = 20
 
 
 def form_of(place: dict[str, Any]) -> str:
-    """What a block's JSON says in a request's body beside its text: a signature, an image's detail.
+    """Return what a block's JSON says in a request's body beside its text: a signature, an image's detail.
 
     Two placements of one text are the same for a provider only where this is the same, too.  It is made of
     the block's place (`metadata.ctxctl.wire`, see `formats.wire.slots`), less what reaches no model: ids by
     which an API joins calls and results, types and roles (an item's own), states, fields that say nothing,
     and a client's own, whose names begin with an underscore (Copilot's `__copilotMessageSource`).  Canonical
-    JSON, empty where there is nothing; of what is long, a digest.
+    JSON, empty if there is nothing; of what is long, a digest.
     """
     made: dict[str, Any] = {}
     opened = place.get("open")
@@ -96,7 +96,7 @@ class ItemBuilder:
         self.memos = memos
 
     def known(self, key: bytes, offset: int) -> Item | None:
-        """The item decoded before from the same bytes, if it still means the same at `offset`."""
+        """Return the item decoded before from the same bytes, if it still means the same at `offset`."""
         item = self.memos.items.get(key)
         if item is not None:
             return item
@@ -150,7 +150,7 @@ class ItemBuilder:
         return self._coerced(raw, line, offset, kind="thread_summary")[0]
 
     def blocks(self, rows: Iterable[Raw | bytes], line: bytes, offset: int) -> tuple[Block, ...]:
-        """The blocks of an assembly; equal bytes give one object."""
+        """Return the blocks of an assembly; equal bytes give one object."""
         memo = self.memos.blocks
         known = memo.young.get
         digest = xxhash.xxh3_128_digest
@@ -239,7 +239,7 @@ class ItemBuilder:
         return self.memos.blocks.put(key, block)
 
     def _other_block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
-        """A block that says more, or not as it should."""
+        """Return a block that says more, or not as it should."""
         check_utf8(raw)
         try:
             data = parse_json(raw)
@@ -289,7 +289,7 @@ def _made_block(fields: Fields, content: Content | None) -> Block:
 
 
 def _in_body(wire: Any) -> tuple[str, str | None]:
-    """What a block's own JSON says beside its text, and the field of the body that it stands in."""
+    """Return what a block's own JSON says beside its text, and the field of the body that it stands in."""
     if not isinstance(wire, dict):
         return "", None
     field = wire.get("in")
@@ -327,7 +327,7 @@ def _digest(ref: Any) -> str | None:
 
 
 def _sources(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
-    """The first source's id or URI, and the digests of all."""
+    """Return the first source's id or URI, and the digests of all."""
     first: str | None = None
     digests: list[str] = []
     for row in fields.rows("source_refs"):
@@ -347,7 +347,7 @@ def _sources(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _native_kind(metadata: dict[str, Any]) -> str:
-    """The kind that a strict export kept aside because the draft does not know it."""
+    """Return the kind that a strict export kept aside because the draft does not know it."""
     native = metadata.get("native")
     kind = native.get("context_kind") if isinstance(native, dict) else None
     return kind if isinstance(kind, str) else "custom"

@@ -23,7 +23,7 @@ class Memo(Generic[T]):
         self.old: dict[bytes, T] = {}
 
     def get(self, key: bytes) -> T | None:
-        """The value of `key`; one of the older generation is made young again."""
+        """Return the value of `key`; one of the older generation is made young again."""
         value = self.young.get(key)
         if value is None:
             value = self.old.get(key)

@@ -52,7 +52,7 @@ def judge_version(version: object) -> Verdict:
 
 
 def upgrade_event(event: Raw) -> Raw:
-    """The event as the current version would write it; the argument is left alone."""
+    """Return the event as the current version would write it; the argument is left alone."""
     version = event.get("schema_version")
     if not isinstance(version, str):
         version = "0.1.0"

@@ -58,7 +58,7 @@ class GraphTable:
         self.methods = list(methods)
         self.is_unchanging = {made: issubclass(made, tuple | msgspec.Struct | Enum) for made in self.classes}
         self.slots = {made: self._slots(made) for made in self.classes}
-        """The slots that are written; None where objects of the class may have any attribute."""
+        """The slots that are written; None if objects of the class may have any attribute."""
 
     def _slots(self, made: type) -> tuple[str, ...] | None:
         found: list[str] = []
@@ -71,7 +71,7 @@ class GraphTable:
 
 
 def classes_of(module: ModuleType) -> list[type]:
-    """The classes that a module defines."""
+    """Return the classes that a module defines."""
     return [
         made
         for made in vars(module).values()

@@ -45,7 +45,7 @@ class Shapes:
         self._known: dict[tuple[Any, ...], tuple[tuple[str, _Test], ...] | None] = {}
 
     def allow(self, record: dict[str, Any]) -> bool:
-        """Whether a record is fine by its shape, and by what its fields of that shape have to show."""
+        """Return whether a record is fine by its shape, and by what its fields of that shape have to show."""
         shape = (*record, *map(type, record.values()))
         try:
             tests = self._known[shape]
@@ -61,7 +61,7 @@ class Shapes:
         return True
 
     def _tests(self, record: dict[str, Any]) -> tuple[tuple[str, _Test], ...] | None:
-        """What the values of a record's fields have to show; None where the schema is to be asked."""
+        """Return what the values of a record's fields have to show; None if the schema is to be asked."""
         if not self._is_plain or not self._required <= record.keys():
             return None
         tests: list[tuple[str, _Test]] = []
@@ -77,7 +77,7 @@ class Shapes:
 
 
 def _of_field(field: dict[str, Any], kind: type) -> tuple[bool, _Test | None]:
-    """Whether a field may hold values of a type, and what these have to show; no in any doubt."""
+    """Return whether a field may hold values of a type, and what these have to show; no in any doubt."""
     if not field:
         return True, None
     if kind not in _types(field):

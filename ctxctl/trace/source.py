@@ -77,19 +77,19 @@ class Source:
 
     @classmethod
     def from_bytes(cls, name: str, data: bytes) -> Source:
-        """A source held in memory."""
+        """Return a source held in memory."""
         return cls(name, data=bytes(data))
 
     @classmethod
     def from_file(
         cls, name: str, fileobj: IO[bytes], *, path: Path | None = None, problems: tuple[Problem, ...] = ()
     ) -> Source:
-        """A source over an open temporary file, which the caller may close; `spooled` is True."""
+        """Return a source over an open temporary file, which the caller may close; `spooled` is True."""
         fileobj.flush()
         return cls(name, fd=os.dup(fileobj.fileno()), path=path, spooled=True, problems=problems)
 
     def read(self, offset: int, n: int) -> bytes:
-        """At most `n` bytes from `offset`; shorter only at the end.  Safe from several threads.
+        """Return at most `n` bytes from `offset`; shorter only at the end.  Safe from several threads.
 
         Raises:
             UnreadableError: `read-failed`, when the disk or a network file system fails.
@@ -225,7 +225,7 @@ def _require_regular(name: str, mode: int) -> None:
 
 
 def closed_stdin(error: Exception, hint: str) -> UnreadableError:
-    """What to say where there is no standard input, or the system does not tell what it is."""
+    """Return what to say where there is no standard input, or the system does not tell what it is."""
     if isinstance(error, OSError) and error.strerror and error.errno != errno.EBADF:
         return UnreadableError("read-failed", f"cannot read standard input: {error.strerror}")
     return UnreadableError("not-readable", "stdin is closed", hint=hint)

@@ -172,7 +172,7 @@ def _bomb(name: str, limit: int) -> UnreadableError:
 
 
 def no_space(name: str, reason: str | None = "no space left") -> UnreadableError:
-    """What to say where the temporary directory takes no copy of a trace."""
+    """Return what to say where the temporary directory takes no copy of a trace."""
     return UnreadableError(
         "no-space",
         f"cannot copy {name} to the temporary directory: {reason}",

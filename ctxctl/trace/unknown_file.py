@@ -35,7 +35,7 @@ DOCUMENT = 16 << 20
 
 
 def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, str | None]:
-    """A phrase that continues "holds no readable context event", and a hint; from the first 4 KiB.
+    """Return a phrase that continues "holds no readable context event", and a hint; from the first 4 KiB.
 
     `whole` gives the file, or nothing where it is larger than `DOCUMENT`.
     """
@@ -59,7 +59,7 @@ def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, st
 
 
 def _wide_encoding(head: bytes) -> str | None:
-    """The encoding of text whose ASCII characters are of two or four bytes, all but one of them NUL.
+    """Return the encoding of text whose ASCII characters are of two or four bytes, all but one of them NUL.
 
     Without a byte-order mark, its name has to tell where that one is.
     """
@@ -88,7 +88,7 @@ def _object(body: bytes, whole: Callable[[], bytes]) -> tuple[str, str | None]:
 
 
 def _keys(data: bytes) -> str | None:
-    """The first keys of a file that is one JSON object and no context event."""
+    """Return the first keys of a file that is one JSON object and no context event."""
     try:
         value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError:
@@ -97,7 +97,7 @@ def _keys(data: bytes) -> str | None:
 
 
 def named_keys(value: Iterable[str]) -> str:
-    """The first keys of an object, on one line: a stranger's may be long, or hold line ends."""
+    """Return the first keys of an object, on one line: a stranger's may be long, or hold line ends."""
     return ", ".join(
         name if len(name) <= _LONGEST_KEY and name.isprintable() else f"{name[: _LONGEST_KEY - 3]!r}..."
         for name in islice(value, 6)
@@ -110,5 +110,5 @@ _NATIVE = re.compile(rb'"event_type"\s*:\s*"(?:context|ctxctl)\.')
 
 
 def is_native(head: bytes) -> bool:
-    """Whether the first bytes of a file hold a context event; a text that quotes one is escaped."""
+    """Return whether the first bytes of a file hold a context event; a text that quotes one is escaped."""
     return _NATIVE.search(head) is not None

@@ -51,7 +51,7 @@ def _shapes(name: str) -> Shapes:
 
 
 def _fault(name: str, value: dict[str, Any]) -> str | None:
-    """What the schema itself says of a value whose shape does not tell that it is fine."""
+    """Return what the schema itself says of a value whose shape does not tell that it is fine."""
     import fastjsonschema
 
     try:

@@ -70,7 +70,7 @@ _FOREIGN_ERROR: Final = 1.0
 def cache_of(
     thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: Window, *, real: bool
 ) -> Cache:
-    """A finished step's cache.
+    """Return a finished step's cache.
 
     Args:
         thread: Remembers the bill for the thread's next step.

@@ -97,7 +97,7 @@ def least_tokens(tokens: int, method: str) -> int:
 def cut_of(
     before: BilledStep | None, now: BilledStep, by_method: Mapping[str, int], *, explained: bool
 ) -> Cut | None:
-    """The cut without a record that a request's bill shows; None where it shows none.
+    """Return the cut without a record that a request's bill shows; None if it shows none.
 
     Args:
         before: The thread's last billed request.

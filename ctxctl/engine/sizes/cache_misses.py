@@ -73,7 +73,7 @@ class CacheMemory(NamedTuple):
 def cache_miss(
     before: CacheMemory | None, now: BilledRequest, prefix: int | None, error: float, said: str | None = None
 ) -> Miss | None:
-    """The miss of a request; None where there is none, or the bills cannot tell.
+    """Return the miss of a request; None if there is none, or the bills cannot tell.
 
     Args:
         before: Of the same thread; None: nothing was billed there yet.

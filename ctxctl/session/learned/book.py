@@ -66,12 +66,12 @@ class LearnedSet(msgspec.Struct, frozen=True):
         return digest_of(lines)[:16]
 
     def encode(self) -> bytes:
-        """The bytes that the store keeps."""
+        """Return the bytes that the store keeps."""
         return msgspec.json.encode({"digest": self.digest, **msgspec.to_builtins(self)})
 
 
 def decode_set(raw: bytes) -> LearnedSet:
-    """A set from its bytes; raises ValueError where they are no set, or were changed."""
+    """Return a set from its bytes; raises ValueError where they are no set, or were changed."""
     try:
         found = from_json(raw, LearnedSet)
         written = from_json(raw, dict[str, msgspec.Raw]).get("digest")

@@ -37,7 +37,7 @@ class LearnedUse:
         """The log is still being written: what it bills is not looked for."""
 
     def put_into(self, events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The log's events, completed."""
+        """Yield the log's events, completed."""
         from ctxctl.session.learned.insert import LearnedInserter
 
         inserted = LearnedInserter(self.learned)
@@ -89,7 +89,7 @@ def choose_set(format_name: str, source: Source | Folder, learned: str) -> Learn
 
 
 def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
-    """How the items fit the first billed request of the main thread; None where nothing was billed.
+    """Return how the items fit the first billed request of the main thread; None if nothing was billed.
 
     Takes the results of a replay up to that request.
     """
@@ -113,7 +113,7 @@ def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
 def described_learned(
     used: LearnedUse | None, replay: Callable[[], Iterable[Step | Turn]]
 ) -> dict[str, Any] | None:
-    """What a header says of the set in use; None where there is none.
+    """Return what a header says of the set in use; None if there is none.
 
     `replay` goes through the log for its first bill, unless it still grows.
     """

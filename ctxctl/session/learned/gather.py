@@ -52,7 +52,7 @@ class ItemStream:
         self._known[name] = kept
 
     def held(self, block: Json) -> Iterator[HeldPlacement]:
-        """What a block of an assembly places."""
+        """Yield what a block of an assembly places."""
         refs = block.get("item_refs")
         for ref in refs if isinstance(refs, list) else ():
             if not isinstance(ref, str):
@@ -71,7 +71,7 @@ class ItemStream:
 
 
 def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
-    """The requests of a stream, in order.  Assemblies that only append are left out.
+    """Yield the requests of a stream, in order.  Assemblies that only append are left out.
 
     A window takes the place of the one that it was made from.
     """
@@ -102,7 +102,7 @@ def _window(
 ) -> CarriedWindow | None:
     """The whole window of an assembly; what it builds upon is taken from `windows`, and given up there.
 
-    None where that is not known any more (two assemblies build upon one).
+    None if that is not known any more (two assemblies build upon one).
     """
     blocks = blocks_of(data)
     if marks.get("base") is None:
@@ -117,13 +117,13 @@ def _window(
 
 
 def blocks_of(data: Json) -> list[Json]:
-    """The blocks that an assembly lists."""
+    """Return the blocks that an assembly lists."""
     blocks = data.get("ordered_blocks")
     return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
 
 
 def marks_of(data: Json) -> Json:
-    """An assembly's `metadata.ctxctl`."""
+    """Return an assembly's `metadata.ctxctl`."""
     marks = _metadata(data).get("ctxctl")
     return marks if isinstance(marks, dict) else {}
 
@@ -134,7 +134,7 @@ def _metadata(data: Json) -> Json:
 
 
 def thread_kind(thread: Any, marks: Json) -> str | None:
-    """The kind of a thread, by its name and the marks of its first assembly."""
+    """Return the kind of a thread, by its name and the marks of its first assembly."""
     if thread is None or thread == vocab.MAIN_THREAD:
         return MAIN
     kind = marks.get("agent_type")
@@ -142,7 +142,7 @@ def thread_kind(thread: Any, marks: Json) -> str | None:
 
 
 def _are_splices(found: list[Any], blocks: int) -> bool:
-    """Whether these are splices in order, that use up so many blocks."""
+    """Return whether these are splices in order, that use up so many blocks."""
     end = 0
     for value in found:
         if not (
@@ -181,7 +181,7 @@ class LearnedGatherer:
         """By session, its requests of those kinds."""
         self._spare = _SPARE
         self.client: str | None = None
-        """As the requests themselves say; None where they do not."""
+        """As the requests themselves say; None if they do not."""
         self.version: str | None = None
         self.requests = 0
         self.is_cut = False
@@ -227,7 +227,7 @@ class LearnedGatherer:
                 self.client, self.version = "claude-code", found[1]
 
     def learned(self, client: str, version: str) -> LearnedSet | None:
-        """The set, all sessions joined; None where no request has anything that all of its thread have."""
+        """The set, all sessions joined; None if no request has anything that all of its thread have."""
         sessions: dict[str | None, dict[str, Common]] = {}
         for (session, kind), common in self._common.items():
             held_by_all = sessions.setdefault(session, {})

@@ -36,7 +36,7 @@ class _Head(NamedTuple):
     items: list[Json]
 
     def facts(self) -> set[str]:
-        """The facts that its items tell."""
+        """Return the facts that its items tell."""
         return {_FACTS[item["context_kind"]] for item in self.items if item["context_kind"] in _FACTS}
 
 
@@ -61,7 +61,7 @@ class LearnedInserter:
         """By fact of fidelity: requests that have it from the head."""
 
     def events(self, events: Iterable[Json]) -> Iterator[Json]:
-        """The stream, rewritten."""
+        """Yield the stream, rewritten."""
         for event in events:
             data = event.get("data")
             if isinstance(data, dict):
@@ -91,7 +91,7 @@ class LearnedInserter:
         yield event if head is None else {**event, "data": self._with(head, data, marks)}
 
     def _measured(self, data: Json) -> Json:
-        """What the capture told of each fact, with what it lacked and the head has as derived."""
+        """Return what the capture told of each fact, with what it lacked and the head has as derived."""
         facts = data.get("facts")
         if not isinstance(facts, dict):
             return data
@@ -160,7 +160,7 @@ class LearnedInserter:
 
 
 def _version(kind: str, text: str) -> str:
-    """An item's version as importers make it: that of a tool's definition is of its canonical form.
+    """Return an item's version as importers make it: that of a tool's definition is of its canonical form.
 
     Its text is the one that was sent.
     """
@@ -225,7 +225,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _texts(text: str) -> Iterator[str]:
-    """The text itself, or the strings in it if it is JSON."""
+    """Yield the text itself, or the strings in it if it is JSON."""
     if text[:1] in "{[":
         try:
             value = orjson.loads(text)

@@ -9,7 +9,7 @@ from ctxctl.user_folders import user_folder
 
 
 def sets_folder() -> Path:
-    """Where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
+    """Return where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
     named = os.environ.get("CTXCTL_DATA_DIR")
     if named:
         return Path(named) / "learned"

@@ -36,7 +36,7 @@ class Match(NamedTuple):
 
 
 def path_of(client: str, version: str) -> Path:
-    """The file of a set; raises UsageError("bad-client") for a name that cannot be one."""
+    """Return the file of a set; raises UsageError("bad-client") for a name that cannot be one."""
     for name in (client, version):
         if not NAME.fullmatch(name):
             raise UsageError(
@@ -64,7 +64,7 @@ def set_names() -> list[tuple[str, str]]:
 
 
 def read_set(client: str, version: str) -> LearnedSet:
-    """A set; raises UnreadableError("bad-learned") for one that is damaged or was changed."""
+    """Return a set; raises UnreadableError("bad-learned") for one that is damaged or was changed."""
     path = path_of(client, version)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -101,7 +101,7 @@ def forget_sets(name: str) -> list[str]:
 
 
 def named_set(name: str) -> Match:
-    """The set that the user names as `CLIENT@VERSION`; raises UsageError("not-learned")."""
+    """Return the set that the user names as `CLIENT@VERSION`; raises UsageError("not-learned")."""
     client, _, version = name.partition("@")
     if (client, version) not in set_names():
         raise UsageError("not-learned", f"nothing is known of {visible(name[:80])}", hint=_known())
@@ -156,7 +156,7 @@ CLIENTS: Final = tuple(_SAID)
 
 
 def version_of(client: str, source: Source | Folder) -> str | None:
-    """The version that the first megabyte of a log names; None where it says none, or its files differ."""
+    """The version that the first megabyte of a log names; None if it says none, or its files differ."""
     if isinstance(source, Folder):
         versions = set()
         for name in source.files:
@@ -178,7 +178,7 @@ def _in(client: str, head: bytes) -> str | None:
 
 
 def _of_database(source: Source) -> str | None:
-    """The version that a database of opencode names; None where it is none of opencode's."""
+    """Return the version that a database of opencode names; None if it is none of opencode's."""
     from ctxctl.ingest import database  # slow to import
 
     found = database.first_rows(source, "SELECT DISTINCT version FROM session", 2)

@@ -29,7 +29,7 @@ class HeldPlacement(NamedTuple):
 
     @property
     def name(self) -> Name | None:
-        """Its kind and version; None where it is nothing that could be learned."""
+        """Its kind and version; None if it is nothing that could be learned."""
         return (self.kind, self.version) if self.kind in _KINDS and self.text else None
 
 
@@ -104,11 +104,11 @@ class CarriedWindow:
                     self.fresh.append(held)
 
     def held(self) -> list[HeldPlacement]:
-        """All of its placements, in order."""
+        """Return all of its placements, in order."""
         return [held for block in self._blocks for held in block]
 
     def standing(self) -> Common:
-        """What is in it that could be learned, in order: of what is in it twice, the first."""
+        """Return what is in it that could be learned, in order: of what is in it twice, the first."""
         found: Common = {}
         for held in self.held():
             name = held.name

@@ -192,7 +192,7 @@ def test_answers_of_another_capture_are_not_taken(capture: Path, tmp_path: Path)
 
 
 def test_the_oldest_answers_go_first(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_cache, "_ANSWERS", 2)
+    monkeypatch.setattr(answer_cache, "_MAX_ANSWERS", 2)
     with Inspector.open(capture) as inspector:
         kept = answer_cache.answers_of(inspector)
         assert kept is not None
