@@ -1,4 +1,4 @@
-"""The work of finding out what one capture's requests cost, for `cost_groups` to add up."""
+"""Compute what one capture's requests cost, for `cost_groups` to sum up."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes,
 
 @lru_cache(maxsize=4)
 def _asked(words: bytes) -> tuple[CostWords, RateBook]:
-    """Return the settings, and where prices are from: what was looked up for one capture serves the next."""
+    """Return the settings and the source of prices, whose lookups are reused for the next capture."""
     asked = msgspec.msgpack.decode(words, type=CostWords)
     return asked, RateBook(asked.models, asked.provider, asked.as_of)
 

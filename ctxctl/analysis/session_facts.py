@@ -1,4 +1,4 @@
-"""The work of finding out what a list of sessions says of one of them (`model.session_list.SessionFacts`)."""
+"""Compute the facts of one session for a list (`model.session_list.SessionFacts`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ctxctl.session.facade import Inspector
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.trace.inputs import recording
 
-_LOOKED_AT = 16
-"""Turns whose prompts are looked through for one that does not begin with a client's own note (`<…>`)."""
+_MAX_TURNS = 16
+"""Turns whose prompts are searched for one that does not begin with a client's own note (`<…>`)."""
 
 
 def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
@@ -49,7 +49,7 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
     ) as inspector:  # fmt: skip
         for result in inspector.replay():
             if not isinstance(result, Step):
-                if len(prompts) < _LOOKED_AT and result.thread == MAIN_THREAD and result.title:
+                if len(prompts) < _MAX_TURNS and result.thread == MAIN_THREAD and result.title:
                     prompts.append(result.title[:PROMPT])
                 continue
             add_cost(sums, cost_of(result, book))
@@ -80,6 +80,6 @@ def _facts(path: str, format_name: str, words: bytes) -> tuple[SessionFacts, lis
 
 @lru_cache(maxsize=4)
 def _asked(words: bytes) -> tuple[CostWords, RateBook]:
-    """Return the settings, and where prices are from: what was looked up for one session serves the next."""
+    """Return the settings and the source of prices, whose lookups are reused for the next session."""
     asked = msgspec.msgpack.decode(words, type=CostWords)
     return asked, RateBook(asked.models, asked.provider, asked.as_of)

@@ -1,4 +1,4 @@
-"""Where an event holds its record when `data` is not the record itself.
+"""Find an event's record if it is not `data` itself.
 
 Producers of the draft's events wrap the record once more (``"data": {"context_item": {…}}``), put it under
 its own name beside the envelope (``"item": {…}``), or spread its fields over the envelope.
@@ -28,7 +28,7 @@ _NAMES: Final = {
     "redaction": ("item_id", "context_redaction", "redaction", "redaction_record"),
     "exported": ("context_id", "context_envelope", "envelope"),
 }
-"""By the event type's second word: the record's id, and the names that it goes by."""
+"""The record's id field and names, by the second word of the event type."""
 _WRAPPED: Final = re.compile(
     rb'\{\s*"(?:context_[a-z]+|missing_context|surface|item|selection|budget|assembly|injection|compaction|summary'
     rb'|missing|redaction|envelope|record|payload|body)"\s*:\s*\{'
@@ -42,7 +42,7 @@ _SPREAD: Final = {
 
 
 def may_be_elsewhere(event_type: str, data: bytes | memoryview) -> bool:
-    """Return whether `record_of` is worth asking: cheap, and false for nearly every line of a sound trace."""
+    """Return whether to call `record_of`: a cheap test that is False for nearly every sound line."""
     sign = _SIGNS.get(event_type)
     if sign is None:
         return False
