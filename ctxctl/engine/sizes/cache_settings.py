@@ -1,6 +1,6 @@
-"""Parameters of a request that a prompt cache hangs on, beside what stands in its window.
+"""Parameters of a request that its prompt cache depends on, besides the window.
 
-What a change of one breaks is what providers document (November 2026):
+What breaks the cache is what providers document (November 2026):
 
 - Every cache is one model's (Anthropic: "Prompt caching"; OpenAI: "Unrolling the Codex agent loop"; Google:
   "Context caching").
