@@ -82,7 +82,7 @@ class CalibratedScale:
         )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """The size expected from the last bill and what moved since; before any bill, by OpenAI's rules."""
+        """Return the size expected from the last bill and later changes, or else by OpenAI's rules."""
         found = self._expected(self._following(thread), self._family(model), self._weigh(model), recorded)
         return None if found is None else Expectation(found.size, found.half)
 
@@ -91,7 +91,7 @@ class CalibratedScale:
         return self._following(thread).billed(self._family(model), self._weigh(model), size, recorded)
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
-        """A size billed for one model in the tokens of another, by the weights of both for tool results."""
+        """Return a size billed for one model in tokens of another, by both models' tool-result weights."""
         from ctxctl.tokens.calibrate.features import CLASSES
         from ctxctl.tokens.calibrate.following import SWITCHED
 

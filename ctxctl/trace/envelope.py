@@ -51,7 +51,7 @@ def may_be_elsewhere(event_type: str, data: bytes | memoryview) -> bool:
 
 
 def record_of(event_type: str, data: bytes, line: bytes) -> bytes | None:
-    """The JSON of the record, if it is elsewhere than in `data`; None if `data` is it, or nothing is."""
+    """Return the JSON of the record if it is not in `data`; None if it is, or there is none."""
     if event_type not in vocab.STANDARD_EVENTS:
         return None
     identity, *names = _NAMES[event_type.split(".")[1]]

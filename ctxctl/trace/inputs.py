@@ -112,9 +112,9 @@ class Inputs:
 
 
 def real_place(path: str | Path) -> Path:
-    """Where a file lies, however its path is spelled: its name in its directory, by that one's real path.
+    """Return the path of a file: its name in its directory, by the real path of that.
 
-    A link to a file keeps its own name and place: what lies beside it counts, and not beside its target.
+    A link to a file keeps its own name, because the files beside it count, not those beside its target.
     """
     head, name = os.path.split(path)
     try:
@@ -180,10 +180,10 @@ class Listing(NamedTuple):
 
 
 def files_under(directory: Path, most: int = MAX_FILES) -> Listing:
-    """The regular files under a directory: `most` or hardly more, `MAX_DEPTH` deep; links are not followed,
-    `.git`, `node_modules` and what ctxctl keeps for itself left out.  All of them may be read.
+    """Return the regular files under a directory: about `most` at most, `MAX_DEPTH` deep.
 
-    Raises OSError where the system fails to list the directory itself.
+    Links are not followed; `.git`, `node_modules` and ctxctl's own files are left out. All files returned may
+    be read. Raises OSError if the directory itself cannot be listed.
     """
     found, is_cut = _under(directory, most)
     unlisted = tuple(name[:-1] for name in found if name.endswith("/"))
@@ -274,7 +274,7 @@ def _found(directory: Path, pattern: str) -> list[str]:
 
 
 def _under(top: Path, most: int = MAX_FILES) -> tuple[list[str], bool]:
-    """As `files_under`; a directory that could not be listed is `name/`.  And whether there may be more."""
+    """Return `files_under` with unlisted directories as `name/`, and whether there may be more."""
     found: list[str] = []
     own = own_below(top)
     waiting = [(top, "")] if "" not in own else []

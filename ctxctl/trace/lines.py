@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-    """The lines that begin in [start, stop), some 256 KiB a block.  Lines end at `\\n` and nowhere else."""
+    """Yield the lines that begin in [start, stop), some 256 KiB a block. Only `\\n` ends a line."""
     held: list[bytes] = []
     size = nuls = 0
     begin = at = start
