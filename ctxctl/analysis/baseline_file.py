@@ -1,4 +1,4 @@
-"""The committed JSON file of what a gate knows already: it is read and replaced as a whole."""
+"""A gate's committed JSON file of known findings. It is read and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _VERSION: Final = 1
 
 
 class BaselineKind(NamedTuple):
-    """What one gate keeps in its baselines, and what it says of one that it cannot read."""
+    """The content of one gate's baselines, and its message for an invalid one."""
 
     most: int
-    """Bytes of a file that are read."""
+    """Most bytes of a file that are read."""
     damaged: str
-    """What is said of a file that is not one of these, such as `no baseline of findings`."""
+    """What an invalid file is not, such as `no baseline of findings`."""
     missing_hint: str
     damaged_hint: str
 
     def read(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
-        """What `parse` makes of the file's object; of a wrong shape it may raise ValueError and the like.
+        """Return what `parse` makes of the file's object; for a wrong shape, it may raise ValueError.
 
         Raises UnreadableError: `no-such-file`, `bad-baseline`.
         """
@@ -50,7 +50,7 @@ class BaselineKind(NamedTuple):
 
 
 def replace_baseline(path: Path, fields: dict[str, Any]) -> None:
-    """Write a baseline anew, behind its version; raises CtxctlError("write-failed")."""
+    """Replace a baseline, with its version first. Raises CtxctlError("write-failed")."""
     import json
 
     from ctxctl.whole_file import replace_file

@@ -1,7 +1,7 @@
-"""Where a query turns true in one trace, and where two traces of one task part ways.
+"""Find where a query turns true in one trace, and where two traces of one task diverge.
 
-A step costs little beside reading it, so every step is asked: what is said holds also of a query that
-turns true and false again, of which halving the trace would find any one turn.
+Matching a step costs little beside reading it, so every step is matched. So the result is right even for a
+query that turns true and false repeatedly, where a binary search would find any one turn.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook
 
 KEPT = 10_000
-"""Flips of a thread that are kept; more are only counted."""
+"""Most flips of a thread that are kept; further ones are only counted."""
 
 
 class Flip(NamedTuple):
-    """A step at which a query turned."""
+    """A step at which a query's result changed."""
 
     at: Moment
     truth: bool
 
 
 class QueryTurns:
-    """Where a query holds in one thread, and how often it turned."""
+    """Where a query matches in one thread, and how often its result changed."""
 
     def __init__(self, key: ThreadKey) -> None:
         self.key = key
         self.steps = self.held = self.undecided = self.turns = 0
-        """Steps, steps at which it holds, steps of which nobody can tell, and how often it turned."""
+        """Number of steps, of matching steps, of undecidable steps, and of changes."""
         self.first: Step | None = None
-        """The first step at which it holds."""
+        """The first step that matches."""
         self.changes: tuple[Change, ...] = ()
-        """The changes of that step of which the query holds."""
+        """The changes of that step that match."""
         self.before: Moment | None = None
-        """The step before; None where it holds from the thread's first step on."""
+        """The previous step; None if the thread's first step matches."""
         self.ceilings = Ceilings()
-        """The limits that its steps were held against."""
+        """The limits of its steps."""
         self.flips: list[Flip] = []
-        """Every step at which it turned, the first one included."""
+        """Every step at which the result changed, including the first match."""
         self._last: bool = False
         self._moment: Moment | None = None
 
     @property
     def monotone(self) -> bool:
-        """Whether it turned true once at most, and stayed so."""
+        """Whether it turned true at most once, and stayed true."""
         return self.turns <= 1
 
     def add(self, moment: Moment, step: Step, truth: bool | None, changes: tuple[Change, ...]) -> None:
-        """Take in the next step; what nobody can tell turns nothing."""
+        """Add the next step. An undecidable one changes nothing."""
         self.steps += 1
         self.ceilings.add(step.window)
         if truth is None:
@@ -81,7 +81,7 @@ class QueryTurns:
 def bisect(
     inspector: Inspector, query: Query, book: RateBook | None = None, progress: Progress | None = None
 ) -> list[QueryTurns]:
-    """Ask a query at every step of a trace; by thread, in the order in which their first steps end."""
+    """Match a query against every step. Return the results by thread, as their first steps end."""
     found: dict[ThreadKey, QueryTurns] = {}
     for stop in steps_where(inspector, query, progress, book=book):
         step = stop.at.step
@@ -96,11 +96,11 @@ def bisect(
 # Two traces -------------------------------------------------------------------------------------------------
 
 Why = Literal["window", "query", "step", "turn"]
-"""The windows hold other things; the query holds on one side; one side has a step, or a turn, more."""
+"""Windows differ; the query matches on one side; one side has an additional step or turn."""
 
 
 class Parting(NamedTuple):
-    """Where two threads part ways; `a` or `b` None: that side has no such step."""
+    """Where two threads diverge. If `a` or `b` is None, that side has no such step."""
 
     why: Why
     a: StepAt | None
@@ -108,24 +108,24 @@ class Parting(NamedTuple):
     ordinal_a: int | None
     ordinal_b: int | None
     by: By | None
-    """How their turns were aligned."""
+    """How the turns were aligned."""
     holds: bool | None
-    """Of `query`: whether it holds in `a`, and so not in `b`."""
+    """Whether the `query` matches in `a`, and so not in `b`."""
     items: tuple[ItemDiff, ...]
-    """The items that one window has and the other lacks."""
+    """The items that only one window has."""
 
 
 class Parted(NamedTuple):
-    """Two aligned threads; `parting` None: they do not part."""
+    """Two aligned threads. If `parting` is None, they do not diverge."""
 
     a: ThreadKey | None
     b: ThreadKey | None
     steps: int
-    """Pairs of steps that were compared."""
+    """Number of compared pairs of steps."""
     alone: int
-    """Steps without a partner up to there."""
+    """Number of steps without a partner so far."""
     undecided: int
-    """Pairs of which nobody can tell whether the query holds in both."""
+    """Number of pairs for which it is unknown whether the query matches both."""
     parting: Parting | None
 
 
@@ -144,10 +144,10 @@ def first_parting(
     book: RateBook | None = None,
     progress: Progress | None = None,
 ) -> list[Parted]:
-    """Where two traces of one task first differ: under a query, or without one in what a window holds.
+    """Return where two traces of one task first differ: by a query, or else by their windows.
 
-    Threads and turns are aligned as by `compare_sessions`, the steps of two aligned turns in order.  Windows
-    are the same if they hold the same texts, whatever these are called and in whatever order.
+    Threads and turns are aligned as in `compare_sessions`, and the steps of two aligned turns in order.
+    Windows are equal if they hold the same texts, in any order and under any names.
     """
     if book is None:
         from ctxctl.tokens.catalogue.rates import RateBook
@@ -171,7 +171,7 @@ def _parted(one: Inspector, two: Inspector, pair: SeriesPair, asked: bool) -> Pa
 
 
 def _places(pair: SeriesPair, asked: bool, count: _Count) -> Iterator[_Place]:
-    """The places at which two threads differ, the first of each turn."""
+    """Yield the places at which two threads differ, the first of each turn."""
     for turn in aligned_turns(pair)[0]:
         steps = (_steps(pair.a, turn.a), _steps(pair.b, turn.b))
         by: By | None = None

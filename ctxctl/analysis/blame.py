@@ -1,4 +1,4 @@
-"""For each stretch of a frame's assembled text: which item it is of, since when, and what it repeats."""
+"""Attribute a frame's assembled text: each part's item, since when it is there, and what it repeats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxctl.store.file import SessionStore
 
 Check = Callable[[], None]
-"""Called now and then; may raise to give up."""
+"""Called from time to time; may raise to cancel."""
 
 
 def blame_frame(
@@ -36,13 +36,11 @@ def blame_frame(
     *,
     canonical: bool = False,
 ) -> Blame:
-    """The assembled text of a step's frame by its blocks; raises UsageError("no-such-frame").
+    """Return the blocks of a step's assembled text. Raises UsageError("no-such-frame").
 
-    The texts are those that were sent; with `canonical`, JSON is in its canonical form.
-
-    After an `outline` (or while one runs, for the steps it knows), since when each copy stands is read from
-    the log that it keeps, and nothing is replayed but what `at` replays.  Before one, a walk goes from the
-    trace's start up to the step, once for both; `progress` is told of that.
+    The texts are as sent; with `canonical`, JSON is in its canonical form. After an `outline` (or during one,
+    for its steps so far), the age of each copy is read from its log, and only what `at` needs is replayed.
+    Otherwise one walk goes from the trace's start to the step; `progress` is called during it.
     """
     known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
     at = known.at
@@ -69,14 +67,14 @@ def blame_frame(
 
 
 class _Known(NamedTuple):
-    """A step and, for each of its placements, since when it is there."""
+    """A step, and since when each of its placements is there."""
 
     at: StepAt
     since: list[PresentSince]
 
 
 def _surveyed(inspector: Inspector, ordinal: int) -> _Known | None:
-    """Since when each placement is there, by the log of an outline; None where its thread has no log."""
+    """Return since when each placement is there, by an outline's log; None if its thread has no log."""
     survey = inspector.surveyed
     if not survey.entries or not 0 <= ordinal < len(inspector.known):
         return None
@@ -89,7 +87,7 @@ def _surveyed(inspector: Inspector, ordinal: int) -> _Known | None:
 def _behind(
     inspector: Inspector, ordinal: int, at: StepAt, log: EntryLog
 ) -> Iterator[tuple[int, FrameDelta]]:
-    """The steps that are not in the log, because they are not over: the last one first."""
+    """Yield the steps after the log's end, which are not over, the last one first."""
     number: int | None = ordinal
     while number is not None and number >= log.steps:
         before = inspector.previous(number)
@@ -101,10 +99,10 @@ def _behind(
 
 
 def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
-    """Since when each placement is there: from the kept replay, or by a walk from the start.
+    """Return since when each placement is there, by the cached replay or by a walk from the start.
 
-    The walk ends at the step, but goes on to the end of a trace whose replay is kept by it: then, and with a
-    kept replay, the inspector knows what is wrong with the whole trace.
+    The walk ends at the step, unless it is to be cached. With a cached or complete walk, the inspector knows
+    all problems of the trace.
     """
     kept = inspector.kept_replay()
     if kept is not None:
@@ -133,7 +131,7 @@ def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None
 
 
 def _kept(inspector: Inspector, kept: SessionStore, ordinal: int) -> _Known:
-    """As `_walked`, from what a kept replay says of the step's thread alone; raises DamagedError."""
+    """Return `_walked` from the cached replay of the step's thread. Raises DamagedError."""
     at, places, log = inspector.at(ordinal), inspector.places(), EntryLog()
     mine = places.by_thread[ThreadKey(at.step.session, at.step.thread)]
     for number, delta in kept.deltas(mine[: bisect_right(mine, ordinal)]):
@@ -147,7 +145,7 @@ def _kept(inspector: Inspector, kept: SessionStore, ordinal: int) -> _Known:
 def _twins(
     frame: Sequence[Placement], texts: Sequence[str], check: Check | None
 ) -> list[NearDuplicate | None]:
-    """For each placement, the earlier one that it repeats; what has no text repeats nothing."""
+    """Return the earlier placement that each placement repeats; None without a text."""
     known = SeenTexts()
     found: list[NearDuplicate | None] = []
     for number, (placement, text) in enumerate(zip(frame, texts, strict=True)):
@@ -202,7 +200,7 @@ def _blocks(
 
 
 class _Moments:
-    """Steps by their ordinals, each made once."""
+    """Steps by ordinal, each made once."""
 
     def __init__(self, inspector: Inspector, ordinal: int, at: StepAt) -> None:
         known = inspector.known
@@ -221,7 +219,7 @@ class _Moments:
 
 
 def totals(blocks: Iterable[Block]) -> Totals:
-    """Blocks and tokens by kind, source, tool server and age."""
+    """Return the blocks and tokens by kind, source, tool server and age."""
     blocks = list(blocks)
     ages = {total.name: total for total in _sums(blocks, lambda block: age_class(block.age))}
     order = [name for _, name in AGES] + [OLDER, BEFORE]
@@ -236,7 +234,7 @@ def totals(blocks: Iterable[Block]) -> Totals:
 
 
 def total_of(name: str | None, blocks: Iterable[Block]) -> Total:
-    """The sum of some blocks."""
+    """Return the total of some blocks."""
     blocks = list(blocks)
     uncounted = sum(block.placement.method == "uncounted" for block in blocks)
     return Total(name, len(blocks), sum(block.placement.tokens for block in blocks), uncounted)
@@ -254,10 +252,10 @@ def shown_blocks(
     found: Blame, *, stale: bool = False, duplicate: bool = False, item: str | None = None,
     version: str | None = None,
 ) -> tuple[Block, ...]:  # fmt: skip
-    """The blocks that were asked for: all, or those that are stale or repeat others, or of one item.
+    """Return the requested blocks: all, or those that are stale, or repeat others, or belong to one item.
 
-    With both `stale` and `duplicate`, what is either.  `item` is an id (`by_name.copies_by_name` finds it by
-    other names); `version`, the version or the beginning of the digest of its copies that are meant.
+    With both `stale` and `duplicate`, either suffices. `item` is an id (`by_name.copies_by_name` finds it by
+    other names). `version` selects its copies by version or by the start of their digest.
     """
     blocks: Iterable[Block] = found.blocks
     if stale or duplicate:

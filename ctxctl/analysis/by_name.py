@@ -1,4 +1,4 @@
-"""What a name that a person typed stands for: an item's life for `log`, its copies in a frame for `blame`."""
+"""Resolve a typed name to an item's life for `log`, or to its copies in a frame for `blame`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class NamedLife(NamedTuple):
-    """An item that a name means, and what became of it."""
+    """An item that a name means, and its life."""
 
     item: str
     lives: list[Life]
     title: str | None = None
-    """None also where the name is its id: then nobody has looked."""
+    """None also if the name is the item's id, because the title was not looked up then."""
 
 
 def life_by_name(inspector: Inspector, name: str, thread: str | None) -> NamedLife:
-    """The item that a name means in a thread, or in any, and its life.
+    """Return the item that a name means in a thread, or in any, and its life.
 
     Raises UsageError: `ambiguous-item`, `no-such-item`.
     """
@@ -45,9 +45,9 @@ def life_by_name(inspector: Inspector, name: str, thread: str | None) -> NamedLi
 
 
 def copies_by_name(inspector: Inspector, found: Blame, name: str) -> tuple[str, str | None]:
-    """The id of the item that a name means in a frame's thread, and the version where the name has one.
+    """Return the id of the item that a name means in a frame's thread, and the named version, if any.
 
-    Raises UsageError: `ambiguous-item`; `no-such-item`, also where the frame holds no copy of the item.
+    Raises UsageError: `ambiguous-item`; `no-such-item`, also if the frame holds no copy of the item.
     """
     held = {block.placement.item for block in found.blocks}
     if name in held:

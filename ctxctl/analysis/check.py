@@ -1,4 +1,4 @@
-"""A recorded session held to conditions, all of them in one walk through the trace."""
+"""Check a recorded session against conditions, all in one walk through the trace."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def check_trace(
     thread: str | None = None,
     left_out: Callable[[Step], bool] | None = None,
 ) -> list[ConditionResult]:
-    """What came of each condition, in the order of the command line.
+    """Return the result of each condition, in the order of the command line.
 
     Args:
-        inspector: On the trace; its `problems` and `summary` are those of this walk.
-        rules: The conditions, with bounds that can be read.
-        models: Models of the user's own, as the settings have them.
-        progress: Told the share of the trace read so far.
-        thread: Only requests of this thread are looked at.
-        left_out: Told of every step to the last, and says whether it is passed over.
+        inspector: The inspector of the trace. The walk sets its `problems` and `summary`.
+        rules: The conditions, with valid bounds.
+        models: The user's own models, as in the settings.
+        progress: Called with the share of the trace read so far.
+        thread: Only requests of this thread are checked.
+        left_out: Called with every step; returns whether it is skipped.
     """
     words = ItemWords(inspector)
     queries = [(name, text, parse_query(text)) for name, text in _queries(rules)]
@@ -76,7 +76,7 @@ def check_trace(
 
 
 def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) -> Iterator[Condition]:
-    """Those that are no queries."""
+    """Yield the conditions that are no queries."""
     if rules.max is not None:
         yield MaxSent(rules.max)
     if rules.max_growth is not None:
@@ -94,6 +94,6 @@ def _conditions(rules: CheckRules, names: ItemNames, models: Mapping[str, Any]) 
 
 
 def _queries(rules: CheckRules) -> Iterator[tuple[str, str]]:
-    """Each query with the option that it was given by."""
+    """Yield each query with its option."""
     yield from (("never", text) for text in rules.never)
     yield from (("always", text) for text in rules.always)

@@ -1,4 +1,4 @@
-"""What the compactions of one step took out of the window."""
+"""What the compactions of one step removed from the window."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 from ctxctl.model.results import Change, Step
 
 LARGEST: Final = 5
-"""How many of the items that a compaction took are named."""
+"""Number of the largest removed items that are named."""
 
 
 class Taken(NamedTuple):
-    """One item that a compaction took out."""
+    """One item that a compaction removed."""
 
     item: str
     kind: str
@@ -22,24 +22,24 @@ class Taken(NamedTuple):
 
 
 class Compacting(NamedTuple):
-    """What one step's compactions took out of the window, as its changes record it."""
+    """What one step's compactions removed from the window, by its recorded changes."""
 
     turn: int
     step: int
     items: int
     tokens: int
     kinds: tuple[tuple[str, int, int], ...]
-    """Kind, items, tokens; the largest first."""
+    """Kind, items and tokens, the largest first."""
     largest: tuple[Taken, ...]
-    """At most `LARGEST`, the largest first."""
+    """At most `LARGEST` items, the largest first."""
     triggers: tuple[str, ...]
-    """What set them off, where that is recorded; untrusted text."""
+    """The recorded triggers; untrusted text."""
     named: int = 0
-    """The number of items that the compactions' own records name."""
+    """Number of items that the compactions' own records name."""
 
 
 def compacting(step: Step) -> Compacting:
-    """Sum up what a step's compactions took: items of the window before, and items that came since."""
+    """Sum up what a step's compactions removed: items of the previous window, and newer ones."""
     taken = [change for change in step.changes if _is_taken(change)]
     kinds: dict[str, list[int]] = {}
     for change in taken:

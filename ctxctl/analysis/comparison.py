@@ -1,6 +1,6 @@
-"""Two replays of one trace in one pass, step by step and turn by turn beside each other.
+"""Compare two replays of one trace in one pass, step by step and turn by turn.
 
-For each side there is what the comparison keeps of a step, what its context costs, and sums over steps.
+For each side, it has the compared values of a step, the cost of its context, and sums over steps.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ctxctl.session.facade import Inspector, Progress
 from ctxctl.session.params import Params
 from ctxctl.tokens.catalogue.rates import RateBook
 
-_EVENTS: Final = 128
-"""Events between two looks at whether anybody still waits."""
+_EVENTS_PER_CHECK: Final = 128
+"""Number of events between two checks for cancellation."""
 
 Results = Iterable[Step | Turn]
 
 
 def ratio(ours: Sequence[Placement], theirs: Sequence[Placement]) -> float:
-    """Tokens of the texts that both frames hold, theirs to ours; 1 where they hold none in common."""
+    """Return the ratio of tokens, theirs to ours, of texts in both frames; 1 without common texts."""
     sizes = {p.digest: p.tokens for p in ours if p.digest is not None}
     both = [(p.tokens, sizes[p.digest]) for p in theirs if p.digest in sizes]
     before = sum(tokens for _, tokens in both)
@@ -43,16 +43,16 @@ def ratio(ours: Sequence[Placement], theirs: Sequence[Placement]) -> float:
 
 
 def retokenized(step: Step, other: Step, ours: Sequence[Placement], theirs: Sequence[Placement]) -> Step:
-    """The simulated step with a size in its own model's tokens; as it is where nothing beside it is known.
+    """Return the simulated step with its size in its own model's tokens, if the unrecorded part is known.
 
-    A bill is in the tokens of the model that was asked.  Under another one what is recorded is counted anew;
-    what was sent beside it, of which nobody has the text, is taken to grow or shrink as the recorded content.
+    A bill is in tokens of the billed model.  Under another model, recorded content is counted again, and the
+    unrecorded part, whose text is unknown, is assumed to scale with it.
 
     Args:
         step: The recorded step, in the tokens of the bill.
         other: The simulated one.
         ours: The recorded frame.
-        theirs: The simulated one, counted anew.
+        theirs: The simulated one, counted again.
     """
     window = other.window
     if step.window.unrecorded is None:
@@ -81,17 +81,17 @@ class Supposed(NamedTuple):
     policy: Strategy | None
     limits: Limits
     only_limits: bool
-    """Whether only limits are supposed: frames and counts are then those of the recorded side."""
+    """Whether only limits are supposed, so that frames and counts are the recorded side's."""
     notes: tuple[str, ...]
-    """What to know before the numbers are read, one sentence each; may hold names from the trace."""
+    """Notes to read before the numbers, one sentence each; they may hold names from the trace."""
     edits: Edits | None = None
-    """What is dropped and set on the simulated side."""
+    """Edits of the simulated side."""
     model: str | None = None
-    """The model that is supposed on the simulated side."""
+    """The model supposed on the simulated side."""
 
 
 class Comparison:
-    """One what-if.  `pairs` may be taken once; the totals are of the pairs taken so far."""
+    """One what-if. `pairs` may be read once; the totals are of the pairs read so far."""
 
     def __init__(
         self,
@@ -109,44 +109,44 @@ class Comparison:
         self._costs = None if book is None else ContextCosts(book, supposed.model)
         self._wanted = wanted
         self._alike: set[tuple[str | None, str]] = set()
-        """Threads in whose last step both sides sent the same."""
+        """Threads whose last step sent the same on both sides."""
         self._recorded = Engine(recorded, inspector.reporting().add if settle else ignore_problem)
         self._simulated = None if simulated is None else Engine(simulated, ignore_problem)
         self._sums = (SideTally(), SideTally())
         self._ordinal = 0
         self.held = 0
-        """Steps whose cap a recorded limit on input decides, although another window is supposed."""
+        """Number of steps whose cap is a recorded limit on input, although another window is supposed."""
         self.appended = 0
-        """Steps whose request carries the whole window as recorded, and only differences under the policy."""
+        """Number of steps that send the whole window as recorded, but only differences under the policy."""
         self.first_differing: Pair | None = None
-        """The first step at which something else is sent."""
+        """The first step that sends something else."""
 
     @property
     def recorded(self) -> Totals:
-        """Sums of the recorded side."""
+        """Totals of the recorded side."""
         return self._sums[0].totals()
 
     @property
     def simulated(self) -> Totals:
-        """Sums of the simulated side."""
+        """Totals of the simulated side."""
         return self._sums[1].totals()
 
     @property
     def prices_from(self) -> dict[str, int]:
-        """Steps by where their prices are from; none where no prices were asked for."""
+        """Number of steps by source of prices; none if no prices were requested."""
         return {} if self._costs is None else self._costs.sources
 
     def pairs(
         self, check: Callable[[], None] | None = None, progress: Progress | None = None
     ) -> Iterator[Pair]:
-        """Every step of the trace, in the order of the ordinals, as soon as it has ended.
+        """Yield every step of the trace by ordinal, as soon as it has ended.
 
-        `check` is called every few events and may raise to stop.
+        `check` is called every few events and may raise to cancel.
         """
         return (one for one in self._run(check, progress) if isinstance(one, Pair))
 
     def turns(self, progress: Progress | None = None) -> Iterator[TurnPair]:
-        """Every turn of the trace, as soon as it has ended; only the open ones are held."""
+        """Yield every turn of the trace as soon as it has ended. Only open turns are held."""
         still: dict[tuple[str | None, str], TurnPair] = {}
         for one in self._run(None, progress):
             key = (one.session, one.thread)
@@ -156,7 +156,7 @@ class Comparison:
                 yield replace(still.pop(key), title=one.title)
 
     def summary(self) -> Summary:
-        """Totals of the recorded replay so far."""
+        """Return the totals of the recorded replay so far."""
         contents = len(self._inspector.trace.contents)
         problems = self._inspector.problem_count
         return self._recorded.totals.summary(problems=problems, unique_contents=contents)
@@ -168,7 +168,7 @@ class Comparison:
             if progress is not None:
                 progress(batch[0].offset / size)
             for n, event in enumerate(batch):
-                if check is not None and n % _EVENTS == 0:
+                if check is not None and n % _EVENTS_PER_CHECK == 0:
                     check()
                 ours = self._recorded.feed(event)
                 theirs = None if other is None else other.feed(event)
@@ -177,9 +177,9 @@ class Comparison:
         yield from self._paired(self._recorded.end(), None if other is None else other.end())
 
     def _paired(self, ours: Results, theirs: Results | None) -> Iterator[Pair | Turn]:
-        """What both engines have finished with one event: the same steps and turns."""
+        """Yield what both engines have finished with one event: the same steps and turns."""
         if theirs is None:
-            # The frames are the same, and the cap follows from the limits.
+            # The frames are equal, and the cap follows from the limits.
             for one in ours:
                 if self._passed_over(one):
                     continue
@@ -227,7 +227,7 @@ class Comparison:
         return pair
 
     def _differs(self, step: Step, other: Step) -> bool:
-        """Whether something else is sent at a step; looked at until it is for the first time."""
+        """Return whether a step sends something else; checked until the first such step."""
         if step is other or self._simulated is None:
             return False
         if step.ledger != other.ledger or step.window.uncounted != other.window.uncounted:
@@ -237,7 +237,7 @@ class Comparison:
             return True
         start, end, thread = 0, len(ours), (step.session, step.thread)
         if thread in self._alike:
-            # What neither frame changed was the same in the step before.
+            # What neither frame changed is the same as in the previous step.
             deltas = self._recorded.delta(), self._simulated.delta()
             start, end = min(d.prefix for d in deltas), end - min(d.suffix for d in deltas)
         self._alike.add(thread)
@@ -251,14 +251,14 @@ _LIMITS: Final = ("max_tokens", "reserved_tokens", "max_input")
 
 
 def recorded_limits(step: Step) -> Limits:
-    """The limits that a step's budget records, out of its stage."""
+    """Return the limits recorded in a step's budget stage."""
     facts = step.stages["budget"].facts
     return Limits(*(facts.get(name) for name in _LIMITS))
 
 
 def limits_of(step: Step) -> Limits:
-    """The limits that a step was held against: those that its budget records, else those of its window, which
-    the model table says."""
+    """Return a step's limits: those recorded in its budget, else those of its window, which the model table
+    gives."""
     recorded, window = recorded_limits(step), step.window
     if recorded.cap is not None or window.cap is None:
         return recorded
@@ -267,7 +267,7 @@ def limits_of(step: Step) -> Limits:
 
 
 def whatif_side(step: Step, limits: Limits | None = None) -> Side:
-    """What the comparison keeps of a step; with `limits`, its verdict under those."""
+    """Return the compared values of a step; with `limits`, the verdict under those."""
     window, cache = step.window, step.cache
     cap, free, over = window.cap, window.free, window.over
     if limits is not None:
@@ -298,7 +298,7 @@ def whatif_side(step: Step, limits: Limits | None = None) -> Side:
 
 
 def _compacted(step: Step, policy: str) -> bool:
-    """Whether a fitting policy compacted at a step: the recorded compactions are undone under it."""
+    """Return whether a fitting policy compacted at a step; it undoes recorded compactions."""
     return any(
         (change.status == "removed" and change.cause == "compacted")
         if not change.item.startswith(f"{policy}:")
@@ -309,21 +309,21 @@ def _compacted(step: Step, policy: str) -> bool:
 
 
 class ContextCosts:
-    """What the contexts of both sides cost, by what was sent and without the answers.
+    """The costs of both sides' contexts, by what was sent and without answers.
 
     Args:
-        book: Where rates are from.
-        model: The model that is supposed on the simulated side; None: each step's own.
+        book: The source of rates.
+        model: The model supposed on the simulated side; None for each step's own.
     """
 
     def __init__(self, book: RateBook, model: str | None) -> None:
         self._book = book
         self._model = model
         self.sources: dict[str, int] = {}
-        """Steps of the recorded side by where their rates are from."""
+        """Number of steps of the recorded side, by source of rates."""
 
     def priced(self, step: Step, other: Step, pair: Pair) -> Pair:
-        """The pair with both costs; None where no bill tells how much was sent besides what is recorded."""
+        """Return the pair with both costs; None if no bill gives the unrecorded part."""
         cost = cost_of(step, self._book)
         known = cost.sent is not None and cost.is_sized and bool(cost.priced.source)
         recorded = cost.sent.context if known and cost.sent is not None else None
@@ -347,7 +347,7 @@ class ContextCosts:
         found = self._book.rates(self._model or step.model, provider, step.time, size)
         rates = found.rates
         if self._model is not None:
-            # A model without a price for a cache is billed for plain input.
+            # A model without a cache price is billed for plain input.
             rates = rates._replace(
                 cache_read=rates.cache_read if rates.cache_read is not None else rates.input,
                 cache_write=rates.cache_write if rates.cache_write is not None else rates.input,
@@ -358,11 +358,11 @@ class ContextCosts:
 
 
 def split_context(recorded: Tokens, step: Step, other: Step) -> Tokens:
-    """The simulated context by how it is billed.
+    """Return the simulated context by how it is billed.
 
-    What is not recorded stands in front, so it is what was read from a cache first, and is again.  Of what a
-    cache could have had besides (the possible prefix) as large a share was read from it as recorded, and of
-    the rest as large a share written to it; where there was no possible prefix, of the whole request.
+    Unrecorded content comes first, so it was read from a cache first, and is again. Of the rest of the
+    possible prefix, the same share as recorded is read from the cache, and of what follows, the same share is
+    written; without a possible prefix, the shares are of the whole request.
     """
     used, was = other.window.used, step.window.used
     if step.cache.possible_prefix:
@@ -395,7 +395,7 @@ class SideTally:
         self._known: dict[UsedMethod, int] = {}
 
     def add(self, pair: Pair, side: Side, step: Step) -> None:
-        """Take in one step."""
+        """Add one step."""
         self.steps += 1
         if side.over is None:
             self._unknown += 1
@@ -417,7 +417,7 @@ class SideTally:
             self._methods[method] = self._methods.get(method, 0) + tokens
 
     def totals(self) -> Totals:
-        """The sums so far."""
+        """Return the sums so far."""
         return Totals(
             steps=self.steps,
             over=self._over,

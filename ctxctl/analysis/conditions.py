@@ -1,7 +1,7 @@
-"""The conditions of `ctxctl check`: each looks at every request of a trace and says whether it held.
+"""The conditions of `ctxctl check`: each checks every request of a trace.
 
-Logic has three values, as that of queries has.  A size that no bill says is known to lie between two bounds
-only, so a condition about it may be shown to fail, and is never shown to hold.
+Logic has three values, as in queries. A size without a bill only has bounds, so a condition about it may fail
+for certain but never hold for certain.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 Truth = bool | None
 _UNSEEN: Final = "nothing of what was sent is recorded"
 _RESULTS: Final = frozenset({"tool_result", "session_history"})
-"""Kinds that hold results of tools; a history that stands for many messages may."""
-_NAME: Final = 60
+"""Kinds that may hold tool results, including a history that stands for many messages."""
+_NAME_CELLS: Final = 60
 """Cells of an item's name."""
 WANTED: Final = (
     "a number of tokens, such as 120000 or 120k, or a share of the limit in whole per cent, such as 80%"
@@ -42,7 +42,7 @@ _DOLLARS: Final = re.compile(r"\$?([0-9]{1,9}(?:\.[0-9]{1,9})?)", re.ASCII)
 
 
 def sent_bound(text: str) -> Number:
-    """What may be sent, read as the query language reads ``sent>BOUND``; raises ValueError."""
+    """Return a bound on what is sent, as in the query ``sent>BOUND``. Raises ValueError."""
     try:
         term = parse_query(f"sent>{text.strip()}").term
     except QueryError:
@@ -53,7 +53,7 @@ def sent_bound(text: str) -> Number:
 
 
 def dollar_bound(text: str) -> str:
-    """An amount of US dollars, with or without its sign, as a plain decimal number; raises ValueError."""
+    """Return US dollars, with or without a sign, as a plain decimal number. Raises ValueError."""
     found = _DOLLARS.fullmatch(text.strip())
     if found is None:
         raise ValueError("an amount of US dollars, such as 2.50")
@@ -70,17 +70,17 @@ class _Noted(NamedTuple):
 
 
 class Condition:
-    """One condition; `take` is to be called at each request, in order.
+    """One condition; call `take` for each request, in order.
 
     Args:
         name: The option's name.
-        bound: What was given for it.
-        broke: What requests at which it fails did, behind "3 of 58 requests".
-        idle: What to say where no request told anything.
+        bound: The option's value.
+        broke: What failing requests do, after "3 of 58 requests".
+        idle: What to say if no request was conclusive.
     """
 
     which = "worst"
-    """Which of several requests at which it fails is told."""
+    """Which of several failing requests is named."""
 
     def __init__(self, name: str, bound: str | None, broke: str, idle: str) -> None:
         self.name, self.bound = name, bound
@@ -89,18 +89,18 @@ class Condition:
         self._noted: dict[Truth, _Noted] = {}
 
     def take(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """Look at a request; one that is not `judged` only stands before others."""
+        """Check a request. One that is not `judged` only precedes others."""
         self.steps += judged
         self.look(one, place, judged=judged)
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """What `take` does, for each condition its own."""
+        """Check a request for this kind of condition."""
         raise NotImplementedError
 
     def note(
         self, truth: Truth, place: Place, tell: Callable[[], str], rank: float = 0, tokens: int | None = None
     ) -> None:
-        """Whether it holds at a request; `tell` says what was found, the greatest `rank` is told."""
+        """Note whether it holds at a request; `tell` describes it, and the greatest `rank` is named."""
         self.failed += truth is False
         self.unknown += truth is None
         noted = self._noted.get(truth)
@@ -108,7 +108,7 @@ class Condition:
             self._noted[truth] = _Noted(rank, place, tell(), tokens)
 
     def result(self) -> ConditionResult:
-        """What came of it."""
+        """Return the result."""
         if not self.steps:
             said = "no request was looked at"
             return ConditionResult(self.name, self.bound, "fails", said, 0)
@@ -136,21 +136,21 @@ def _lead(several: int, which: str) -> str:
 
 
 def at_least(window: Window) -> int | None:
-    """The tokens that were sent for certain; None where an expectation has no known error."""
+    """Return the tokens that were sent for certain; None if an expectation has no known error."""
     if window.used_method == "reported" or only_recorded(window.used_method, window.unrecorded):
         return window.used
     return None if window.used_error is None else window.used - window.used_error
 
 
 class MaxSent(Condition):
-    """Never more is sent than a number of tokens, or than a share of the limit in force."""
+    """No request sends more than a number of tokens, or than a share of the limit in force."""
 
     def __init__(self, bound: str) -> None:
         self._most = sent_bound(bound)
         super().__init__("max", bound, "sent more", "nothing was sent")
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """The size of a request, and its limit where the bound is a share of it."""
+        """Check the size of a request, against its limit if the bound is a share of it."""
         window = one.at.step.window
         if judged:
             rank = window.used / window.cap if self._most.percent and window.cap else window.used
@@ -182,7 +182,7 @@ class MaxSent(Condition):
 
 
 class MaxGrowth(Condition):
-    """No request is larger by more than so many tokens than the one before in its thread."""
+    """No request exceeds the previous one of its thread by more than a number of tokens."""
 
     def __init__(self, most: int) -> None:
         super().__init__("max-growth", number(most), "grew by more", "no request has another before it")
@@ -190,7 +190,7 @@ class MaxGrowth(Condition):
         self._before: dict[ThreadKey, Window] = {}
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """The size beside that of the request before."""
+        """Compare the size with that of the previous request."""
         now = one.at.step.window
         before = self._before.get(one.key)
         self._before[one.key] = now
@@ -207,7 +207,7 @@ class MaxGrowth(Condition):
         if methods == {"reported"}:
             return grown <= self._most
         if "recorded" in methods:
-            # What is recorded alone is no bound of what was sent, but where both are that it did grow.
+            # Recorded content alone gives no bound on what was sent, only evidence that it grew.
             return False if len(methods) == 1 and grown > self._most else None
         errors = [w.used_error if w.used_method == "expected" else 0 for w in (before, now)]
         known = [error for error in errors if error is not None]
@@ -215,14 +215,14 @@ class MaxGrowth(Condition):
 
 
 class MaxToolResult(Condition):
-    """No tool result that comes into a window has more than so many tokens."""
+    """No tool result that enters a window has more than a number of tokens."""
 
     def __init__(self, most: int, names: ItemNames) -> None:
         super().__init__("max-tool-result", number(most), "took in a larger one", "no tool result came in")
         self._most, self._names = most, names
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """What came in."""
+        """Check what entered."""
         if not judged:
             return
         if not one.at.step.window.recorded:
@@ -241,21 +241,21 @@ class MaxToolResult(Condition):
         self.note(truth, place, lambda: self._told(largest), largest.tokens, largest.tokens)
 
     def _told(self, placement: Placement) -> str:
-        name = self._names.of(placement.item, placement.title, _NAME)
+        name = self._names.of(placement.item, placement.title, _NAME_CELLS)
         if placement.method == "uncounted":
             return f"{name} has neither text nor size"
         return f"{name}, {plural(placement.tokens, 'token')} ({placement.method})"
 
 
 class StablePrefix(Condition):
-    """Every request begins with nine tenths of the one before, so that a prompt cache can be read."""
+    """Every request begins with nine tenths of the previous one, so that a prompt cache can be read."""
 
     def __init__(self, names: ItemNames) -> None:
         super().__init__("stable-prefix", None, "broke the prefix", "no request has another before it")
         self._names = names
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """The possible prefix."""
+        """Check the possible prefix."""
         step = one.at.step
         prefix = step.cache.possible_prefix
         if not judged:
@@ -279,16 +279,16 @@ class StablePrefix(Condition):
 
 
 class NoMisses(Condition):
-    """Nothing that a cache could have given was billed again."""
+    """Nothing that a cache could have served was billed again."""
 
     def __init__(self) -> None:
         idle = "no request has another before it"
         super().__init__("no-misses", None, "missed the cache", idle)
         self._figures: set[ThreadKey] = set()
-        """Threads of which a bill had cache figures."""
+        """Threads with cache figures in a bill."""
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """The miss that the engine found, or whether it could have found one."""
+        """Check for a miss, and whether one could be detected."""
         step = one.at.step
         cache, known = step.cache, one.key in self._figures
         tells = _has_cache_figures(step)
@@ -307,20 +307,20 @@ class NoMisses(Condition):
 
 
 def _has_cache_figures(step: Step) -> bool:
-    """Whether the bill says what was read from a cache, and does not contradict itself."""
+    """Return whether the bill has consistent cache figures."""
     billed = None if step.usage is None else step.usage.reported_input
     read, written = step.cache.reported_cached, step.cache.reported_cache_write
     return billed is not None and read is not None and read + (written or 0) <= billed
 
 
 class NoCompaction(Condition):
-    """No compaction is recorded, and no cut that nothing explains."""
+    """No compaction is recorded, and no unexplained cut."""
 
     def __init__(self) -> None:
         super().__init__("no-compaction", None, "compacted", "none is recorded")
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """What the request's flags say."""
+        """Check the request's flags."""
         step = one.at.step
         if not judged:
             return
@@ -336,7 +336,7 @@ class NoCompaction(Condition):
 
 
 class QueryCondition(Condition):
-    """A query of the user's that holds at no request (`never`), or at every one (`always`)."""
+    """A query that matches no request (`never`), or every one (`always`)."""
 
     which = "first"
 
@@ -347,7 +347,7 @@ class QueryCondition(Condition):
         self._never, self._query, self._names = never, query, names
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
-        """Whether the query holds; it has to be asked of each step."""
+        """Check whether the query matches. Call this for each step."""
         held = self._query.held(one)
         truth = None if held.truth is None else held.truth is not self._never
         if judged and truth is not True:
@@ -356,19 +356,19 @@ class QueryCondition(Condition):
     def _told(self, one: Walked, changes: list[tuple[str, str | None]]) -> str:
         if not changes:
             return sent_of(one.at.step.window)
-        name = self._names.of(*changes[0], _NAME)
+        name = self._names.of(*changes[0], _NAME_CELLS)
         return name if len(changes) == 1 else f"{name} and {number(len(changes) - 1)} more"
 
 
 class MaxCost(Condition):
-    """All requests together cost no more than so many US dollars, by their bills."""
+    """All requests together cost at most a number of US dollars, by their bills."""
 
     def __init__(self, most: Decimal, book: RateBook) -> None:
         super().__init__("max-cost", price(most), "", "")
         self._most, self._book = most, book
         self._sum = Decimal(0)
         self._partial = 0
-        """Requests with a partial output, which is priced as counted."""
+        """Number of requests with a partial output, which is priced as counted."""
 
     def look(self, one: Walked, place: Place, *, judged: bool) -> None:
         """The bill of a request, priced."""
@@ -394,7 +394,7 @@ class MaxCost(Condition):
             self.note(None, place, lambda: why)
 
     def result(self) -> ConditionResult:
-        """The sum, held against the bound; what is not known of it makes it a lower bound."""
+        """Return the sum, compared with the bound. Unknown parts make it a lower bound."""
         if not self.steps:
             return super().result()
         outcome: Outcome = "fails" if self._sum > self._most else "unknown" if self.unknown else "holds"

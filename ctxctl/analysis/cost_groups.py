@@ -1,4 +1,4 @@
-"""What the sessions of a directory cost: each by itself, in groups, and in sum."""
+"""The costs of a directory's sessions: each alone, in groups, and in total."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ctxctl.model.cost_sums import CostSums
 from ctxctl.model.problem import Problem
 
 BY: Final = ("session", "day", "project", "branch", "model")
-"""What sessions are grouped by."""
+"""The criteria for grouping sessions."""
 NOT_KNOWN: Final = {
     "day": "(no time is recorded)",
     "project": "(no directory is recorded)",
     "branch": "(no branch is recorded)",
     "model": "(no model is named)",
 }
-"""The group of what a capture does not tell."""
+"""The group of captures without the value."""
 
 
 class CostWords(msgspec.Struct, frozen=True, array_like=True):
@@ -32,14 +32,14 @@ class CostWords(msgspec.Struct, frozen=True, array_like=True):
     learned: str
     models: dict[str, dict[str, Any]]
     provider: str | None = None
-    """Whose prices, instead of those of the provider that a trace names."""
+    """The provider whose prices apply, instead of the one that a trace names."""
     as_of: str | None = None
     contents: bool = True
     """Whether what is recorded, cache breaks and misses are asked for too, and not the bills alone."""
 
 
 class CostPart(msgspec.Struct, frozen=True, array_like=True):
-    """The requests of one session, day, branch and model within a capture, and what they cost."""
+    """The requests of one session, day, branch and model within a capture, with their cost."""
 
     session: str | None
     day: str | None
@@ -48,7 +48,7 @@ class CostPart(msgspec.Struct, frozen=True, array_like=True):
     model: str | None
     first: str | None
     last: str | None
-    """Times of the first and of the last of them."""
+    """Times of the first and the last request."""
     sums: CostSums
 
 
@@ -59,21 +59,21 @@ class SessionCosts(msgspec.Struct, frozen=True, array_like=True):
     directory: str | None
     """Where the session ran."""
     learned: str | None
-    """The learned set that completed the log."""
+    """The learned set that was used for the log."""
     as_of: str
     """The day whose prices requests without a time have."""
     catalogue: tuple[str, list[tuple[str, str]]]
-    """The day of the catalogue, and its sources with theirs."""
+    """The date of the catalogue, and its sources with theirs."""
     parts: list[CostPart]
     requests: bytes
-    """As `shared_requests.RequestsHeld` packs them."""
+    """Packed by `shared_requests.RequestsHeld`."""
     problems: list[Problem]
     problem_count: int
     finding_count: int
 
 
 class RequestsAlone(msgspec.Struct, frozen=True, array_like=True):
-    """Of a `SessionCosts` its requests; what stands in front of them is passed over as it is."""
+    """Only the requests of a `SessionCosts`; the fields before them are skipped."""
 
     format: msgspec.Raw
     directory: msgspec.Raw
@@ -85,7 +85,7 @@ class RequestsAlone(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Group(msgspec.Struct):
-    """Requests that belong together, and what they cost."""
+    """Requests that belong together, with their cost."""
 
     name: str
     captures: int = 0
@@ -96,12 +96,12 @@ class Group(msgspec.Struct):
     sums: CostSums = msgspec.field(default_factory=CostSums)
 
     def add(self, costs: SessionCosts, part: CostPart) -> None:
-        """Take in a part of a capture."""
+        """Add a part of a capture."""
         self.note(costs, part)
         self.sums.plus(part.sums)
 
     def note(self, costs: SessionCosts, part: CostPart) -> None:
-        """Take in what a part of a capture is of, without what it cost."""
+        """Note what a part of a capture is of, without its cost."""
         times = [time for time in (self.first, part.first, self.last, part.last) if time is not None]
         self.first, self.last = min(times, default=None), max(times, default=None)
         if part.model is not None and part.model not in self.models:
@@ -111,7 +111,7 @@ class Group(msgspec.Struct):
 
 
 class CostGroups:
-    """Groups by what they are asked by, and the sum over all; feed it with `add`, in order of the names."""
+    """Groups by one criterion, and the total; call `add` in order of the names."""
 
     def __init__(self, by: str) -> None:
         self._by = by
@@ -119,10 +119,10 @@ class CostGroups:
         self.whole = Group("")
         self.as_of: str | None = None
         self.catalogue: tuple[str, list[tuple[str, str]]] | None = None
-        """As all captures have them; None before the first."""
+        """The catalogue, which is the same for all captures; None before the first."""
 
     def add(self, name: str, costs: SessionCosts) -> None:
-        """Take in a capture."""
+        """Add a capture."""
         self.as_of, self.catalogue = costs.as_of, costs.catalogue
         self.whole.captures += 1
         seen: set[str] = set()
@@ -134,7 +134,7 @@ class CostGroups:
                 group = self.groups[called] = Group(called)
             group.captures += called not in seen
             seen.add(called)
-            if self._by == "session" and len(costs.parts) == 1:  # all that the group will ever hold
+            if self._by == "session" and len(costs.parts) == 1:  # the group will not hold more
                 group.note(costs, part)
                 group.sums = part.sums
             else:
@@ -151,7 +151,7 @@ class CostGroups:
         return told or NOT_KNOWN[self._by]
 
     def ordered(self) -> list[Group]:
-        """Days in their order; anything else the dearest first, among equals by name."""
+        """Return days in order; other groups by cost, the highest first, then by name."""
         if self._by == "day":
             return sorted(self.groups.values(), key=lambda group: group.name)
         key: Callable[[Group], Any] = lambda group: (-group.sums.sent.total, group.name)  # noqa: E731

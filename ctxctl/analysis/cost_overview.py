@@ -1,4 +1,4 @@
-"""What a session cost in sum, on what, and its costliest cache breaks; kept for whoever asks again."""
+"""A session's total cost, its breakdown, and its costliest cache breaks; the answer is cached."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ GROUPINGS: Final[dict[str, Callable[[Placement], str]]] = {
     "source": lambda p: p.source or "(no source)",
     "segment": lambda p: p.segment,
 }
-"""What a placement's expense is put down to."""
+"""The name that a placement's cost is assigned to."""
 
 
 class CostQuestion(NamedTuple):
-    """What is asked of a session."""
+    """The parameters of a cost overview."""
 
     by: str
     """One of `GROUPINGS`."""
     models: dict[str, Any]
-    """Prices of the user's own, as the settings have them."""
+    """The user's own prices, as in the settings."""
     provider: str | None
-    """Whose prices, where the trace does not say."""
+    """The provider whose prices apply if the trace does not say."""
     as_of: str | None
-    """YYYY-MM-DD: whose day's prices a request without a time has; None: the packaged ones'."""
+    """YYYY-MM-DD: the day whose prices apply to requests without a time; None: that of the package."""
 
     @property
     def words(self) -> str:
-        """All that the answer depends on beside the trace and what it is replayed under."""
+        """All that the answer depends on besides the trace and its replay parameters."""
         models = sorted(self.models.items())
         return f"costs {self.by} {models} {self.provider} {self.as_of} {surroundings(())}"
 
     def costs(self) -> Costs:
-        """Sums to be fed."""
+        """Return empty sums."""
         return Costs(RateBook(self.models, self.provider, self.as_of), GROUPINGS[self.by])
 
 
@@ -61,17 +61,17 @@ class CostOverview(msgspec.Struct, frozen=True, array_like=True):
 
     sums: CostSums
     spent: list[SpentOn]
-    """As `Costs.spent` gives it."""
+    """See `Costs.spent`."""
     breaks: list[StepCost]
     """The costliest cache breaks, the costliest first."""
     broken_by: list[str]
-    """What broke each of them, as lists call it."""
+    """What broke each of them, by its name in lists."""
 
 
 def cost_overview(
     inspector: Inspector, asked: CostQuestion, progress: Progress | None = None
 ) -> CostOverview:
-    """The answer: as it was kept, or by a walk through the trace."""
+    """Return the answer from the cache, or by a walk through the trace."""
     question = asked.words
     answers, kept = answers_of(inspector), inspector.kept_replay()
     data = answers.find(question) if answers is not None else None
@@ -95,5 +95,5 @@ def cost_overview(
 
 
 def costliest_breaks(steps: Iterable[StepCost]) -> list[StepCost]:
-    """The few steps at which a broken cache cost most; takes all of them."""
+    """Return the few steps with the most expensive cache breaks; needs all steps."""
     return nsmallest(TOP_BREAKS, (cost for cost in steps if cost.broken), key=lambda c: -(c.broken or 0))

@@ -1,16 +1,13 @@
-"""What a session cost: by step, and by what its context was spent on.
+"""The cost of a session: by step, and by what its context was spent on.
 
-There are three separate figures.  *Billed* is what the provider reported, priced.  *Sent* counts the outputs
-that
-the client logged before an answer's end, and takes requests without a bill at their expected size; the cost
-of
-a request of unknown size is not known.
-*Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
-cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
-is not recorded, then tools, system and the rest; what comes first was cached first.  Of a request of unknown
-size it is its recorded tokens at the price of input.
+There are three figures. *Billed* is what the provider reported, priced. *Sent* also counts outputs that the
+client logged before an answer's end, and requests without a bill at their expected size; a request of unknown
+size has no cost. *Counted* is the recorded content alone, at the same rates and with the same cached share.
+An item's cost is its part of what was sent, in the order of the provider (unrecorded content, tools, system,
+the rest), because the beginning is cached first. In a request of unknown size, it is its recorded tokens at
+the input price.
 
-Beside these stands what a runtime, a router or a tracing service says that requests cost (`StatedSums`).
+`StatedSums` adds what a runtime, a router or a tracing service states as costs.
 """
 
 from __future__ import annotations
@@ -33,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class Costs(CostSums):
-    """Sums over the steps of a session; feed it with `add`.
+    """Totals over the steps of a session; call `add` for each.
 
     Args:
-        book: Where rates are from.
-        by: What an expense is put down to: a name for each placement; None: items are not looked at.
+        book: The source of rates.
+        by: Returns the name that a placement's cost is assigned to; None for no breakdown by items.
     """
 
     def __init__(self, book: RateBook, by: Callable[[Placement], str] | None = None) -> None:
@@ -50,7 +47,7 @@ class Costs(CostSums):
         """Names with an item of unknown size."""
 
     def add(self, step: Step, placements: list[Placement], delta: FrameDelta | None = None) -> StepCost:
-        """Take in one step with its frame; `delta`, how that differs from the thread's step before."""
+        """Add a step with its frame; `delta` is the difference from the thread's previous step."""
         cost = cost_of(step, self._book)
         add_cost(self, cost)
         if self._by is not None:
@@ -68,11 +65,11 @@ class Costs(CostSums):
 
     @property
     def as_of(self) -> str:
-        """YYYY-MM-DD: whose day's prices a request without a time has."""
+        """YYYY-MM-DD: the day whose prices apply to requests without a time."""
         return self._book.as_of
 
     def spent(self) -> list[SpentOn]:
-        """By name, the dearest first; among equals by tokens, then by name."""
+        """Return the costs by name, the highest first; among equals by tokens, then by name."""
         for frame in self._frames.values():
             frame.settle()
         return self._spent.found(self._uncounted)
@@ -85,13 +82,13 @@ def step_costs(
     only: Callable[[Step], bool] | None = None,
     see: Callable[[StepAt], None] = lambda at: None,
 ) -> Iterable[StepCost]:
-    """Every step of a trace with its cost, in their order; `costs` has the sums when it is over.
+    """Yield each step of a trace with its cost, in order; afterwards `costs` has the sums.
 
-    `only`: which steps; the others are in no sum.  `see` is told of each step, before its cost is worked out.
+    `only` selects the steps that are counted. `see` is called with each step before its cost is computed.
     """
     for one in walked(inspector, progress):
         see(one.at)
         if only is None:
             yield costs.add(one.at.step, one.at.placements, one.delta)
-        elif only(one.at.step):  # the step before it may be left out: a difference says nothing
+        elif only(one.at.step):  # the previous step may be left out, so the difference does not apply
             yield costs.add(one.at.step, one.at.placements)

@@ -1,4 +1,4 @@
-"""Two frames of one trace or of two, with what the steps between them say about removals."""
+"""Compare two frames, of one trace or two, with the causes that the steps between them record."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def frame_changes(
     one: Inspector, a: int, two: Inspector, b: int, check: Callable[[], None] | None = None
 ) -> FrameDiff:
-    """What changed from frame `a` of `one` to frame `b` of `two`.
+    """Return the changes from frame `a` of `one` to frame `b` of `two`.
 
-    Frames by themselves tell no cause of a removal: within one thread it is taken from the steps in between,
-    which are replayed for it; `check` is called at each of them and may raise to give up.
+    Frames alone show no cause of a removal. Within one thread, the steps in between are replayed for it;
+    `check` is called at each of them and may raise to cancel.
     """
     left, right = one.frame(a), two.frame(b)
     found = two.compare(left, right)
@@ -35,7 +35,7 @@ def frame_changes(
 
 
 def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right: Frame) -> Change:
-    """The change with what is different in two renderings of one version."""
+    """Return the change with the difference of two renderings of one version."""
     if "rendering" not in change.flags:
         return change
     was, now = (
@@ -51,7 +51,7 @@ def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right
 def removals(
     inspector: Inspector, a: int, b: int, check: Callable[[], None] | None = None
 ) -> dict[str, Change]:
-    """How each item left the window between two frames of one thread, by the steps in between."""
+    """Return how each item left between two frames of one thread, by the steps in between."""
     known = inspector.known
     rows: Sequence[Row | Span] = known if max(a, b) < len(known) else inspector.places().spans
     found: dict[str, Change] = {}
@@ -66,7 +66,7 @@ def removals(
 
 
 def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
-    """The diff with the causes that the steps in between recorded, and no cause where they recorded none."""
+    """Return the diff with the causes recorded in between, and no cause where none was recorded."""
     changes = []
     for change in found.changes:
         if change.status == "removed":
@@ -78,9 +78,8 @@ def explained_changes(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
 
 
 def several_sessions(inspector: Inspector) -> bool:
-    """Whether the trace holds several sessions, so that an address must name one; while it is still being
-    read, whether several are known.
-    """
+    """Return whether the trace has several sessions, so that an address must name one. During reading, only
+    the known ones count."""
     rows: Sequence[Row | Span] = inspector.known or inspector.places().spans
     return len({row.session for row in rows}) > 1
 
@@ -93,7 +92,7 @@ def address(frame: Frame, several: bool) -> str:
 
 
 def with_skipped(changes: Iterable[Change], frame: Iterable[Placement]) -> tuple[Change, ...]:
-    """The changes with a `skipped` one for every other item that is current in the frame."""
+    """Return the changes, with a `skipped` one for every other current item of the frame."""
     placements = list(frame)
     present = {c.item: c for c in changes if c.status in ("added", "updated", "skipped")}
     held: dict[str, int] = {}
@@ -122,10 +121,10 @@ def _skipped(p: Placement, held: int, stale: bool) -> Change:
 
 
 def fidelity_of(inspector: Inspector) -> tuple[Fidelity, ...]:
-    """What the imports of a trace measured: from its replay where that is over, else by its last lines.
+    """Return what the imports of a trace measured: from its complete replay, else from its last lines.
 
-    An import ends with its measure, so the lines of the last step hold that of a trace of one session.  Empty
-    where nothing was measured or, of several sessions, where the trace has not been replayed yet.
+    An import ends with its measure, so the last step's lines have that of a trace with one session. Empty if
+    nothing was measured, or for several sessions before a replay.
     """
     if inspector.summary is not None:
         return inspector.summary.fidelity

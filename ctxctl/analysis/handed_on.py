@@ -1,8 +1,8 @@
-"""What a compaction took out of a window, and what of it is handed on: in its summary, or met again later.
+"""What compactions removed from a window, and which facts of it survive: in the summary, or later.
 
-Four things can be looked for by their words: paths and commands of tool calls, figures and the user's own
-messages, and open tasks of a list that a tool keeps.  What is said in other words is not found, so `NOWHERE`
-means that the words stand nowhere, and not that the matter is forgotten.
+Four kinds of facts are searched by their words: paths and commands of tool calls, figures, the user's own
+messages, and open tasks of a tool's list. A paraphrase is not found, so `NOWHERE` means that the words occur
+nowhere, not that the matter is forgotten.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector, Progress
 
 KINDS: Final = ("path", "command", "task", "figure", "message")
-"""What is looked for, in the order in which it is told."""
+"""Kinds of facts, in the order of display."""
 SUMMARY: Final = "summary"
-"""Its words are in the summary."""
+"""The summary has its words."""
 KEPT: Final = "kept"
-"""They are not, but are in an item that stayed in the window."""
+"""Only an item that stayed in the window has them."""
 LATER: Final = "later"
-"""They are in neither, but in an item that came later."""
+"""Only an item that came later has them."""
 NOWHERE: Final = "nowhere"
-"""They are in none of these."""
+"""None of these has them."""
 UNKNOWN: Final = "unknown"
-"""The text of the summary, or of a part of it, is not recorded, and its words stand in nothing later."""
+"""The text of the summary, or part of it, is not recorded, and nothing later has its words."""
 
-_MOST_TEXT: Final = 1 << 20
-"""Characters of one text that are looked at."""
+_MAX_TEXT: Final = 1 << 20
+"""Most characters of one text that are searched."""
 _PATH: Final = re.compile(
     r"(?<![\w:/.@+\\-])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+|[\w.@+-]+[/\\][\w.@+-]+)(?:[/\\][\w.@+-]+)*"
 )
@@ -51,11 +51,11 @@ _FIGURE: Final = re.compile(r"(?<![\w.,/\\-])\d[\d,]*(?:\.\d+)?%?(?![\w/\\-])")
 _TIME: Final = re.compile(
     r"(?<![\w:])(?:\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?![\w:])|1[4-9]\d{8}(?:\d{3}|\.\d+)?(?![\w.,]))"
 )
-"""Times of day, and seconds or milliseconds since 1970: they are not taken for figures."""
+"""Times of day, and seconds or milliseconds since 1970, which do not count as figures."""
 _SPOKEN: Final = ("user_message", "assistant_message")
-_LEAST_DIGITS: Final = 3
-_MOST_FACTS: Final = 500
-"""Facts of one kind that are looked for, those with the most mentions; how many more there are is told."""
+_MIN_DIGITS: Final = 3
+_MAX_FACTS: Final = 500
+"""Most facts of one kind that are searched, by mentions. The number of the others is reported."""
 _COMMANDS: Final = ("command", "cmd", "script")
 _PATH_KEYS: Final = re.compile(
     r"(?:^|_)(?:path|file|filename|dir|directory|notebook)s?(?:_path)?$", re.IGNORECASE
@@ -64,13 +64,13 @@ _OPEN: Final = frozenset(
     {"pending", "in_progress", "in-progress", "open", "todo", "not_started", "not-started"}
 )
 _TASK_KEYS: Final = ("content", "step", "title", "task", "text")
-_MESSAGE: Final = 80
-"""Characters of a message that must stand somewhere for it to be found."""
-_DEEP: Final = 40
+_MESSAGE_HEAD: Final = 80
+"""Characters of a message that must occur for it to count as found."""
+_MAX_DEPTH: Final = 40
 
 
 class Fact(NamedTuple):
-    """One thing that can be looked for."""
+    """One fact that can be searched."""
 
     kind: str
     text: str
@@ -78,57 +78,56 @@ class Fact(NamedTuple):
 
 @dataclass
 class Handed:
-    """One fact of what was taken, and where it stands now."""
+    """One removed fact, and where it is now."""
 
     fact: Fact
     mentions: int
-    """Items of those taken that hold it."""
+    """Number of removed items that hold it."""
     where: str = NOWHERE
     turn: int | None = None
     step: int | None = None
-    """The first step whose new items hold it again, where it is `LATER`."""
+    """The first step whose new items hold it again, if it is `LATER`."""
 
 
 @dataclass
 class Compaction:
-    """One compaction, and what became of what it took."""
+    """One compaction, and what happened to the facts that it removed."""
 
     session: str | None
     thread: str
     taken: Compacting
     summary: tuple[str, ...]
-    """Ids of the summary's items; empty where none is recorded."""
+    """Ids of the summary's items; empty if none is recorded."""
     summary_tokens: int
     unread: int
-    """Items taken of which the trace has no text: what they held is not known."""
+    """Number of removed items without a text in the trace, whose facts are unknown."""
     is_summary_read: bool = True
-    """The trace has the whole text of the summary, if a model wrote one."""
+    """Whether the trace has the whole text of a summary that a model wrote."""
     facts: list[Handed] = field(default_factory=list)
-    """By kind, those with the most mentions first."""
+    """Facts by kind, those with the most mentions first."""
     unsought: dict[str, int] = field(default_factory=dict)
-    """By kind, how many more were not looked for, because there are too many."""
+    """Number of facts not searched because there are too many, by kind."""
 
     @property
     def turn(self) -> int:
-        """Its turn, from 1."""
+        """The turn's number, from 1."""
         return self.taken.turn
 
     @property
     def step(self) -> int:
-        """Its step in the turn, from 1."""
+        """The step's number in the turn, from 1."""
         return self.taken.step
 
     def of(self, kind: str, where: str | None = None) -> list[Handed]:
-        """The facts of a kind, or those of it that stand in one place."""
+        """Return the facts of a kind, or only those in one place."""
         return [one for one in self.facts if one.fact.kind == kind and where in (None, one.where)]
 
 
 def compactions(
     inspector: Inspector, progress: Progress | None = None, see: Callable[[StepAt], None] | None = None
 ) -> list[Compaction]:
-    """All compactions of a trace, in the order of their steps.  Reads each step once, and once the texts of
-    what was taken and of what came into those threads afterwards.  `see` is shown each step.
-    """
+    """Return all compactions of a trace, in the order of their steps. Reads each step once, then the texts of
+    removed and later items. `see` is called with each step."""
     reader = _Reader(inspector)
     for at in inspector.steps(progress):
         reader.step(at.step, at.placements)
@@ -138,14 +137,14 @@ def compactions(
 
 
 class _Reader:
-    """Follows the threads of a trace from compaction to compaction."""
+    """Follows the threads of a trace from one compaction to the next."""
 
     def __init__(self, inspector: Inspector) -> None:
         self.found: list[Compaction] = []
         self._inspector = inspector
         self._before: dict[ThreadName, list[Placement]] = {}
         self._open: dict[ThreadName, dict[Fact, list[Handed]]] = {}
-        """By thread, what was taken and stands nowhere so far."""
+        """Removed facts that were found nowhere so far, by thread."""
         self._directory = (directory_of(inspector) or "").rstrip("/\\")
 
     def step(self, step: Step, placements: list[Placement]) -> None:
@@ -162,11 +161,11 @@ class _Reader:
         if compacted:
             new = {id(p) for p in fresh}
             kept = [p for p in placements if id(p) not in new and not p.stale]
-            # An item that was removed stands nowhere any more: not in what both windows begin and end with.
+            # A removed item is in neither end that both windows share.
             self._compacted(key, step, entered_between(placements, before), fresh, kept)
 
     def _meet(self, key: ThreadName, step: Step, fresh: Iterable[Placement]) -> None:
-        """Take what new items hold off the list of what stands nowhere."""
+        """Mark facts that new items hold as found."""
         left = self._open.get(key)
         if not left:
             return
@@ -176,7 +175,7 @@ class _Reader:
                     one.where, one.turn, one.step = LATER, step.turn, step.step
 
     def _mentioned(self, placement: Placement) -> set[Fact]:
-        """The facts that an item mentions, in the form in which they are compared."""
+        """Return the facts that an item mentions, in the form for comparison."""
         text = self._text(placement) or ""
         facts = facts_of(placement.kind, text)
         if placement.kind not in _SPOKEN:
@@ -211,7 +210,7 @@ class _Reader:
         sought: dict[str, int] = {}
         for fact, mentions in sorted(counts.items(), key=_rank):
             sought[fact.kind] = sought.get(fact.kind, 0) + 1
-            if sought[fact.kind] > _MOST_FACTS:
+            if sought[fact.kind] > _MAX_FACTS:
                 found.unsought[fact.kind] = found.unsought.get(fact.kind, 0) + 1
                 continue
             one = Handed(fact, mentions)
@@ -228,9 +227,9 @@ class _Reader:
         self.found.append(found)
 
     def _held(self, taken: list[Placement]) -> tuple[dict[Fact, int], int]:
-        """The facts of what was taken with the number of items that hold each, and how many have no text.
+        """Return the removed facts, each with its number of items, and the number of items without a text.
 
-        Of lists of tasks only the last one says what is open.
+        Of task lists, only the last one shows what is open.
         """
         counts: dict[Fact, int] = {}
         unread, tasks = 0, set[Fact]()
@@ -246,11 +245,11 @@ class _Reader:
             for fact in facts - listed:
                 counts[fact] = counts.get(fact, 0) + 1
         for fact in [one for one in counts if self._compared(one) != one and self._compared(one) in counts]:
-            counts[self._compared(fact)] += counts.pop(fact)  # one file, called in two ways
+            counts[self._compared(fact)] += counts.pop(fact)  # one file, named in two ways
         return counts | dict.fromkeys(tasks, 1), unread
 
     def _compared(self, fact: Fact) -> Fact:
-        """The form in which a fact is compared: a command by its programs, a relative path from the session's
+        """Return a fact for comparison: a command by its programs, a relative path from the session's
         directory."""
         if fact.kind == "command":
             return Fact("command", " && ".join(" ".join(one) for one in commands_of(fact.text)))
@@ -269,17 +268,17 @@ def _rank(row: tuple[Fact, int]) -> tuple[int, int, str]:
 
 
 class Text:
-    """A summary, in which facts are looked for."""
+    """A summary in which facts are searched."""
 
     def __init__(self, text: str) -> None:
-        self._text = text = text[:_MOST_TEXT]
+        self._text = text = text[:_MAX_TEXT]
         self._plain = " ".join(text.split())
         self._figures = {_plain_figure(found) for found in _FIGURE.findall(text)}
 
     def holds(self, fact: Fact, names: frozenset[str]) -> bool:
-        """Whether it says a fact word for word.
+        """Return whether it contains a fact word for word.
 
-        A path counts also by its last two parts, or by its file name if that is one of `names`.
+        A path also counts by its last two parts, or by its file name if that is one of `names`.
         """
         if fact.kind == "figure":
             return fact.text in self._figures
@@ -294,7 +293,7 @@ class Text:
         )
 
     def _runs(self, program: str, argument: str) -> bool:
-        """Whether the text has the program as a word and, right after it, the argument or its last part."""
+        """Return whether the text has the program as a word, and soon after it the argument."""
         at = self._plain.find(program)
         while at >= 0:
             end = at + len(program)
@@ -310,7 +309,7 @@ class Text:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """Whether a word stands in a text and not as a part of a longer name."""
+    """Return whether a text has a word that is not part of a longer name."""
     at = text.find(word)
     while at >= 0:
         after = text[at + len(word) : at + len(word) + 2]
@@ -323,7 +322,7 @@ def _stands_in(word: str, text: str) -> bool:
 
 
 def _unique_names(counts: Iterable[Fact]) -> frozenset[str]:
-    """File names that only one of the paths has."""
+    """Return the file names that only one of the paths has."""
     seen: dict[str, int] = {}
     for fact in counts:
         if fact.kind == "path":
@@ -333,29 +332,29 @@ def _unique_names(counts: Iterable[Fact]) -> frozenset[str]:
 
 
 def _words_of(text: str) -> Iterator[Fact]:
-    """The paths and figures of any text."""
-    yield from (Fact("path", path) for path in _paths(text[:_MOST_TEXT]))
-    # Neither a figure nor a time has a blank in it, and most words are letters.
-    text = " ".join([word for word in text[:_MOST_TEXT].split() if not word.isalpha()])
+    """Yield the paths and figures of any text."""
+    yield from (Fact("path", path) for path in _paths(text[:_MAX_TEXT]))
+    # Figures and times contain no blank, and most words are letters only.
+    text = " ".join([word for word in text[:_MAX_TEXT].split() if not word.isalpha()])
     for found in _FIGURE.findall(_TIME.sub(" ", text)):
-        if sum(char.isdigit() for char in found) >= _LEAST_DIGITS:
+        if sum(char.isdigit() for char in found) >= _MIN_DIGITS:
             yield Fact("figure", _plain_figure(found))
 
 
 def facts_of(kind: str, text: str) -> Iterator[Fact]:
-    """The facts of one item that are looked for; only calls and messages have any.
+    """Yield the facts of one item that are searched; only calls and messages have any.
 
     Args:
         kind: The item's kind.
-        text: Its text as it was sent.
+        text: Its text as sent.
     """
-    text = text[:_MOST_TEXT]
+    text = text[:_MAX_TEXT]
     if kind == "tool_call":
         yield from _of_call(_arguments(text))
     elif kind in _SPOKEN:
         yield from _words_of(text)
         if kind == "user_message" and (said := " ".join(text.split())):
-            yield Fact("message", said[:_MESSAGE])
+            yield Fact("message", said[:_MESSAGE_HEAD])
 
 
 def _plain_figure(found: str) -> str:
@@ -373,7 +372,7 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def _arguments(text: str) -> Any:
-    """The arguments of a call as JSON; None where it has none that can be read."""
+    """Return the arguments of a call as JSON; None if there are none, or they are invalid."""
     at = text.find("{")
     if at < 0:
         return None
@@ -396,13 +395,13 @@ def _of_call(arguments: Any) -> Iterator[Fact]:
 
 
 _ARGUMENT_DISTANCE: Final = 80
-"""Characters after a program in which its argument is looked for."""
-_MOST_WORDS: Final = 200
+"""Characters after a program in which its argument is searched."""
+_MAX_WORDS: Final = 200
 _WRAPPERS: Final = frozenset(
     {"sudo", "time", "env", "nohup", "exec", "command", "npx", "uvx", "timeout", "nice", "do", "then", "else",
      "if", "while", "!", "{"}
 )  # fmt: skip
-"""Words that only start the program after them."""
+"""Programs that only start another one."""
 _RUNNERS: Final = frozenset(
     {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("python", "-m"), ("python3", "-m")}
 )
@@ -410,32 +409,32 @@ _SHELLS: Final = frozenset({"bash", "sh", "zsh"})
 _IGNORED: Final = frozenset(
     {"cd", "pushd", "popd", "echo", "export", "set", "source", ".", "true", "sleep", "for", "done", "fi", "}"}
 )
-"""Commands that are ignored where the line has others."""
+"""Commands that are ignored if the line has others."""
 _JOINS: Final = frozenset({"&&", "||", ";", "&", "|&"})
 
 
 @lru_cache(maxsize=4096)
 def commands_of(line: str) -> tuple[tuple[str, str], ...]:
-    """The commands of a line, each by its program and its main argument.
+    """Return the commands of a line, each as its program and its main argument.
 
-    Commands after a pipe (`tail`), redirections, quotes, options, variables, and programs that only start
-    another one are left out; so is a change of directory, if the line has anything else.
+    Left out are commands after a pipe (`tail`), redirections, quotes, options, variables, programs that only
+    start another one, and a change of directory unless it is the only command.
     """
     found = [one for words in _segments(line) if (one := _command(words)) is not None]
     return tuple([one for one in found if one[0] not in _IGNORED] or found) or ((line, ""),)
 
 
 def _segments(line: str) -> Iterator[list[str]]:
-    lexer = shlex.shlex(line[:_MOST_LINE], posix=True, punctuation_chars=True)
+    lexer = shlex.shlex(line[:_MAX_LINE], posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
     piped = redirected = False
     try:
-        tokens = list(islice(lexer, _MOST_WORDS))
-    except ValueError:  # a quote that is never closed
-        tokens = line[:_MOST_LINE].replace('"', " ").replace("'", " ").split()[:_MOST_WORDS]
+        tokens = list(islice(lexer, _MAX_WORDS))
+    except ValueError:  # an unclosed quote
+        tokens = line[:_MAX_LINE].replace('"', " ").replace("'", " ").split()[:_MAX_WORDS]
     for token in tokens:
-        if not token:  # an empty argument in quotes
+        if not token:  # an empty quoted argument
             continue
         if token in _JOINS:
             yield words
@@ -454,7 +453,7 @@ def _segments(line: str) -> Iterator[list[str]]:
 
 
 def _command(words: list[str]) -> tuple[str, str] | None:
-    """The program and its main argument: the first that is no option and follows no one-letter option."""
+    """Return the program and its main argument: the first that is not an option or a flag's value."""
     while words and (_ASSIGNED.match(words[0]) or words[0] in _WRAPPERS or words[0].isdigit()):
         words = words[1:]
     if len(words) > 2 and (words[0].rpartition("/")[2], words[1]) in _RUNNERS:
@@ -467,17 +466,17 @@ def _command(words: list[str]) -> tuple[str, str] | None:
     plain = [at for at, word in enumerate(rest) if not word.startswith("-")]
     free = [at for at in plain if not at or not _LETTER.fullmatch(rest[at - 1])]
     main = next(iter(free or plain), None)
-    return program, "" if main is None else rest[main][:_MESSAGE]
+    return program, "" if main is None else rest[main][:_MESSAGE_HEAD]
 
 
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 _LETTER: Final = re.compile(r"-[A-Za-z]")
-_MOST_LINE: Final = 4096
+_MAX_LINE: Final = 4096
 
 
 def _leaves(value: Any, key: str = "", deep: int = 0) -> Iterator[tuple[str, str]]:
-    """The texts in a JSON value with the names that they stand under; a list of words is one text."""
-    if deep > _DEEP:
+    """Yield the texts in a JSON value with their keys. A list of words is one text."""
+    if deep > _MAX_DEPTH:
         return
     if isinstance(value, str):
         yield key, value
@@ -493,8 +492,8 @@ def _leaves(value: Any, key: str = "", deep: int = 0) -> Iterator[tuple[str, str
 
 
 def _lists(value: Any, deep: int = 0) -> Iterator[list[Any]]:
-    """The lists of tasks in a call's arguments: of objects that each have a status."""
-    if deep > _DEEP:
+    """Yield the task lists in a call's arguments: lists of objects that each have a status."""
+    if deep > _MAX_DEPTH:
         return
     if isinstance(value, list):
         if value and all(isinstance(one, dict) and isinstance(one.get("status"), str) for one in value):

@@ -1,7 +1,7 @@
-"""Whether a trace knows the values that a query names, where ctxctl's own words do not.
+"""Check whether a trace has the values that a query names, if ctxctl does not know them.
 
-Kinds, segments, causes and flags are open: a trace may have its own.  A value that neither knows is a slip of
-whoever typed it, and finding nothing would hide that.
+Kinds, segments, causes and flags are open: a trace may have its own. A value that neither knows is probably a
+typing error, which an empty result would hide.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.walked import Walked
     from ctxctl.session.facade import Inspector, Progress
 
-_MOST: Final = 200
-"""Values of a trace's own that are kept to be named beside those that are not known."""
-_NAMED: Final = 8
-_LONGEST: Final = 80
+_MAX_OWN: Final = 200
+"""Most values of a trace's own that are kept, to be listed with an unknown one."""
+_MAX_NAMED: Final = 8
+_MAX_VALUE: Final = 80
 
 
 class UnknownValue(NamedTuple):
-    """A value of a field that nobody knows."""
+    """An unknown value of a field."""
 
     field: str
     value: str
     own: tuple[str, ...] = ()
-    """Values of this field that the trace has and ctxctl's vocabulary does not, sorted: untrusted text."""
+    """Values of this field in the trace that are not in ctxctl's vocabulary, sorted; untrusted text."""
 
 
 def unknown_to_both(one: Iterable[UnknownValue], two: Iterable[UnknownValue]) -> tuple[UnknownValue, ...]:
-    """The values that two traces do not know, neither of them."""
+    """Return the values that neither of two traces has."""
     there = {(other.field, other.value): other for other in two}
     return tuple(
-        value._replace(own=tuple(sorted({*value.own, *other.own})[:_MOST]))
+        value._replace(own=tuple(sorted({*value.own, *other.own})[:_MAX_OWN]))
         for value in one
         if (other := there.get((value.field, value.value))) is not None
     )
@@ -46,9 +46,9 @@ def unknown_to_both(one: Iterable[UnknownValue], two: Iterable[UnknownValue]) ->
 def unknown_values(
     inspector: Inspector, query: Query, progress: Progress | None = None
 ) -> tuple[UnknownValue, ...]:
-    """The values of a query that neither ctxctl nor this trace knows.
+    """Return the values of a query that neither ctxctl nor this trace has.
 
-    Goes through the whole trace where the query has a value that ctxctl does not know, and not at all else.
+    Reads the whole trace if ctxctl does not know a value, else nothing.
     """
     left = list(query.unvouched)
     if not left:
@@ -60,7 +60,7 @@ def unknown_values(
                 for found in _values(one, field):
                     if found in own[field] or found in VOCABULARIES[field]:
                         continue
-                    if len(own[field]) < _MOST:
+                    if len(own[field]) < _MAX_OWN:
                         own[field][found] = None
                     left = [(f, asked) for f, asked in left if f != field or not asked.fits(found)]
             if not left:
@@ -73,7 +73,7 @@ def _unknown(field: str, value: Value, own: Iterable[str]) -> UnknownValue:
 
 
 def _values(one: Walked, field: str) -> Iterator[str]:
-    """What comes new at one step in a field: a trace's first mention of a value is such a one."""
+    """Yield a field's values that are new at one step; a trace's first mention of a value is one."""
     step = one.at.step
     if field == "segment":
         yield from step.segments
@@ -87,13 +87,13 @@ def _values(one: Walked, field: str) -> Iterator[str]:
 
 
 def unknown_error(unknown: UnknownValue) -> UsageError:
-    """The error for a value that nobody knows, with the values that are near, or else all known ones."""
+    """Return the error for unknown values, with near values or else all known ones."""
     field, value = unknown.field, _short(unknown.value)
     near = near_values(field, unknown.value, unknown.own)
     if near:
         hint = f"did you mean {' or '.join(f'{field}:{_short(one)}' for one in near)}?"
     else:
-        known = [*map(_short, unknown.own[:_NAMED]), *VOCABULARIES[field]]
+        known = [*map(_short, unknown.own[:_MAX_NAMED]), *VOCABULARIES[field]]
         hint = f"there are: {', '.join(known)}"
     return UsageError(
         "unknown-value",
@@ -103,4 +103,4 @@ def unknown_error(unknown: UnknownValue) -> UsageError:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+    return name if len(name) <= _MAX_VALUE else name[: _MAX_VALUE - 1] + "…"

@@ -1,4 +1,4 @@
-"""What a supposed policy has left out of a window: how much, of what kinds, and the largest."""
+"""What a supposed policy has left out of a window: how much, which kinds, and the largest items."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ Thread = tuple[str | None, str]
 
 
 class LeftOut(NamedTuple):
-    """What is left out of the last frame of a thread, though the session had it."""
+    """What is left out of a thread's last frame although the session had it."""
 
     items: int
     tokens: int
     kinds: tuple[tuple[str, int, int], ...]
-    """Kind, items, tokens; the largest first."""
+    """Kind, items and tokens, the largest first."""
     largest: tuple[Taken, ...]
-    """At most `LARGEST` of those with a title, the largest first."""
+    """At most `LARGEST` items with a title, the largest first."""
 
 
 class LeftOutItems:
-    """Takes the steps of a replay under a fitting policy, in order; holds what is out of each thread."""
+    """Tracks what is left out of each thread. Call `step` for each step, in order."""
 
     def __init__(self) -> None:
         self._out: dict[Thread, dict[str, Change]] = {}
 
     def step(self, step: Step) -> None:
-        """Take in a step."""
+        """Process a step."""
         out = self._out.setdefault((step.session, step.thread), {})
         for change in step.changes:
             if change.status in ("removed", "omitted"):
@@ -40,7 +40,7 @@ class LeftOutItems:
                 out.pop(change.item, None)
 
     def after(self, step: Step) -> LeftOut:
-        """What is out behind the last step of its thread."""
+        """Return what is left out after a thread's last step."""
         return _summed(self._out.get((step.session, step.thread), {}).values())
 
 

@@ -1,7 +1,7 @@
-"""What a query asks of a step that the step itself does not tell: its whole window, and what it cost.
+"""What a query needs of a step beyond the step itself: its whole window, and its cost.
 
-Windows are followed from step to step by what entered and left, so a step costs what changed in it, and
-each distinct text is read once.
+Windows are updated by what entered and left, so the cost of a step is proportional to its changes, and each
+distinct text is read once.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _UNIT: Final = 10**CENTS
 
 
 class QueryContexts:
-    """Follows the windows of all threads of one replay; `of` is to be called at each step, in order."""
+    """Follows the windows of all threads of one replay; call `of` at each step, in order."""
 
     def __init__(self, query: Query, text: Callable[[Content], str], book: RateBook | None = None) -> None:
         self._query = query
         self._text = text
         self._book = book
         self._bits: dict[Content, int] = {}
-        """By text that was read, bits: bit n says whether it has the query's nth value."""
+        """By text: bit n says whether it has the query's nth value."""
         self._windows: dict[ThreadKey, _Window] = {}
 
     def of(self, one: Walked) -> _Window | None:
-        """The window of the next step; None if the query asks nothing of it."""
+        """Return the window of the next step; None if the query asks nothing of it."""
         if not self._query.asks_around:
             return None
         if self._query.asks_cost and self._book is None:
@@ -51,7 +51,7 @@ class QueryContexts:
         return window
 
     def alone(self, step: Step, frame: Iterable[Placement]) -> _Window | None:
-        """The query context of one step by itself, from its whole frame; None if it needs none."""
+        """Return the query context of one step by itself, from its whole frame; None if it needs none."""
         if not self._query.asks_around:
             return None
         if self._query.asks_cost and self._book is None:
@@ -63,7 +63,7 @@ class QueryContexts:
         return window
 
     def _has(self, placement: Placement) -> int:
-        """Which of the query's values one copy in the window fits, as bits."""
+        """Return which of the query's values one copy matches, as bits."""
         found = 0
         texts = False
         for n, (field, value) in enumerate(self._query.window):
@@ -98,7 +98,7 @@ def _is_called(placement: Placement, value: Value) -> bool:
 
 
 class _Window:
-    """How many copies in one thread's window fit each value; implements `Around`."""
+    """The number of copies in one thread's window that match each value; implements `QueryContext`."""
 
     def __init__(self, values: tuple[tuple[str, Value], ...], book: RateBook | None) -> None:
         self._numbers = {asked: n for n, asked in enumerate(values)}
@@ -108,7 +108,7 @@ class _Window:
         self.step: Step | None = None
 
     def count(self, placement: Placement, bits: int, sign: int) -> None:
-        """A copy came (1) or went (-1)."""
+        """Count a copy that entered (1) or left (-1)."""
         if placement.content is None:
             self._textless += sign
         n = 0
@@ -119,7 +119,7 @@ class _Window:
             n += 1
 
     def holds(self, field: str, value: Value) -> bool | None:
-        """Whether some copy fits; None: none that is known to, but there are some without a text."""
+        """Return whether a copy matches; None if none is known to, but some have no text."""
         if self._copies[self._numbers[field, value]]:
             return True
         return None if field == "text" and self._textless else False

@@ -1,4 +1,4 @@
-"""Searching a whole trace: hits in the order of the steps, as one walk comes by them."""
+"""Search a whole trace. Hits are found in the order of the steps."""
 
 from __future__ import annotations
 
@@ -21,29 +21,28 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
 
 KEPT: Final = 10_000
-"""Hits handed out; more are only counted."""
-_TELL: Final = 0.1
-"""Seconds between two values handed out; the first hit is handed out at once."""
+"""Most hits returned; further ones are only counted."""
+_RESULT_INTERVAL: Final = 0.1
+"""Seconds between two results. The first hit is returned at once."""
 _BEFORE: Final = 60
 _AFTER: Final = 240
-_HEAD: Final = 120
-_UNKNOWN: Final = 1 << 16
-"""Items without a text that are counted one by one."""
+_MAX_HEAD: Final = 120
+_MAX_UNKNOWN: Final = 1 << 16
+"""Most items without a text that are counted one by one."""
 _CAME: Final = frozenset({"added", "updated"})
-"""What is new in a frame: all copies of its version are in what differs, and no frame is walked for it."""
+"""Statuses of new items, whose copies are all in the delta, so that no frame is searched."""
 
 Pause = Callable[[], None]
-"""Called every few milliseconds of work; may raise to stop."""
+"""Called every few milliseconds of work; may raise to cancel."""
 
 
 def search_trace(inspector: Inspector, query: Query, pause: Pause) -> Iterator[Found]:
-    """Look through the trace once; the last value has `done`.
+    """Search the trace once. The last value has `done`.
 
-    What is unchanged in a step is no hit there, unless the query asks for it.  Texts are read once for each
-    distinct content, and not at all where the query looks for none.  What was redacted in a thread is not
-    searched from that step on.
+    An unchanged item is no hit, unless the query asks for unchanged ones. Each distinct text is read once,
+    and none if the query searches no texts. Content redacted in a thread is not searched from that step on.
 
-    Raises UsageError (`unknown-value`) where the query names a value that neither ctxctl nor the trace knows.
+    Raises UsageError (`unknown-value`) if the query names a value that neither ctxctl nor the trace knows.
     """
     for unknown in unknown_values(inspector, query, lambda _part: pause()):
         raise unknown_error(unknown)
@@ -52,10 +51,10 @@ def search_trace(inspector: Inspector, query: Query, pause: Pause) -> Iterator[F
 
 
 class _Known(NamedTuple):
-    """Which words a content has, and what a hit shows of it."""
+    """The words that a content has, and what a hit shows of it."""
 
     words: int
-    """Bit n says whether the content has the query's word n."""
+    """Bit n says whether the content has the query's nth word."""
     excerpt: Excerpt | None
     head: str
 
@@ -68,7 +67,7 @@ class _Search:
         self._bit = {word: 1 << n for n, word in enumerate(query.words)}
         self._shown = sum(self._bit[word] for word in query.shown)
         self._known: dict[Content, _Known | int] = {}
-        """By content: all that a hit shows of it, or only which words it has."""
+        """By content: all that a hit shows of it, or only its words as bits."""
         self._fresh: list[Hit] = []
         self._total = 0
         self._part = 0.0
@@ -92,7 +91,7 @@ class _Search:
                 else:
                     self._changes(ordinal, SearchedStep(one, around))
             now = monotonic()
-            if now - last_shown >= _TELL or (self._fresh and self._total == len(self._fresh)):
+            if now - last_shown >= _RESULT_INTERVAL or (self._fresh and self._total == len(self._fresh)):
                 last_shown = now
                 yield self._found(ordinal + 1)
         self._part = 1.0
@@ -136,11 +135,11 @@ class _Search:
 
     def _unknown(self, look: SearchedStep, change: Change) -> None:
         found = self._withheld if change.item in look.step.annotations.withheld else self._textless
-        if len(found) < _UNKNOWN:
+        if len(found) < _MAX_UNKNOWN:
             found.add(hash((look.one.key, change.item, change.version or change.previous_version)))
 
     def _read(self, content: Content) -> _Known | int:
-        """Look for all words in a text; what a hit shows of it is kept only where one may follow."""
+        """Search a text for all words. The part for a hit is only kept if a hit may follow."""
         self._pause()
         text = self._inspector.text(content)
         low = casefolded(text) if any(word.any_case for word in self._bit) else ""
@@ -151,7 +150,7 @@ class _Search:
         known: _Known | int = words
         if self._total < KEPT and words & self._shown:
             first = next(word for word in self._query.shown if words & self._bit[word])
-            known = _Known(words, excerpt(text, first), text[:_HEAD])
+            known = _Known(words, excerpt(text, first), text[:_MAX_HEAD])
         self._known[content] = known
         return known
 
@@ -160,10 +159,10 @@ class _Search:
         content = look.content(change) if self._shown or not change.title else None
         known = self._known.get(content) if content is not None else None
         if content is not None and known is None and self._shown:
-            known = self._read(content)  # the title has the word; so may the text
+            known = self._read(content)  # the title has the word, and the text may
         words = ""
         if not change.title and content is not None:
-            words = known.head if isinstance(known, _Known) else self._inspector.text(content)[:_HEAD]
+            words = known.head if isinstance(known, _Known) else self._inspector.text(content)[:_MAX_HEAD]
         return Hit(
             ordinal=ordinal, session=step.session, thread=step.thread, turn=step.turn, step=step.step,
             status=change.status, item=change.item, kind=change.kind, title=change.title, words=words,
@@ -173,7 +172,7 @@ class _Search:
 
 
 class SearchedStep:
-    """One step, and where the texts of its changes are; a frame is gone through only if somebody asks."""
+    """One step, and the texts of its changes. A frame is searched only on demand."""
 
     def __init__(self, one: Walked, around: QueryContext | None = None) -> None:
         self.one = one
@@ -182,7 +181,7 @@ class SearchedStep:
         self._known: dict[tuple[str, bool], dict[str, Placement]] = {}
 
     def _placement(self, change: Change) -> Placement | None:
-        """The copy that a change speaks of: of what was removed, the last one of the frame before."""
+        """Return the copy of a change; for a removal, the last copy in the previous frame."""
         gone = change.status == "removed"
         delta = self.one.delta
         if gone or change.status in _CAME:
@@ -192,19 +191,19 @@ class SearchedStep:
         return self._in("frame", gone, delta.before if gone else self.one.at.placements).get(change.item)
 
     def _in(self, where: str, gone: bool, placements: Sequence[Placement]) -> dict[str, Placement]:
-        """The last copies of a list by item, which is gone through once."""
+        """Return the last copies of a list by item; the list is read once."""
         found = self._known.get((where, gone))
         if found is None:
             found = self._known[where, gone] = {p.item: p for p in placements if not p.stale}
         return found
 
     def segment(self, change: Change) -> str | None:
-        """The window segment that the item is in, or was; None if it never was in one."""
+        """Return the window segment of the item, now or before; None if it never was in one."""
         placement = None if change.status == "omitted" else self._placement(change)
         return placement.segment if placement is not None else None
 
     def content(self, change: Change) -> Content | None:
-        """The text of the version that a change speaks of; None where there is none to be shown."""
+        """Return the text of the version that a change names; None if none may be shown."""
         withheld = change.item in self.step.annotations.withheld
         if change.status in ("removed", "omitted") and withheld:
             return None
@@ -223,14 +222,14 @@ def _of_step(ordinal: int, step: Step) -> Hit:
 
 
 def excerpt(text: str, word: Word) -> Excerpt:
-    """The neighbourhood of a word's first occurrence; near it, where folding case moves the places."""
+    """Return the text around a word's first occurrence, approximately if case folding shifts offsets."""
     at, end = place(text, word)
     start = max(at - _BEFORE, 0)
     return Excerpt(text[start:at], text[at:end][:_AFTER], text[end : end + _AFTER], start == 0)
 
 
 def place(text: str, word: Word) -> tuple[int, int]:
-    """Where a word first stands in a text that has it."""
+    """Return where a word first occurs in a text that contains it."""
     if not word.any_case or text.isascii():
         at = (casefolded(text) if word.any_case else text).find(word.needle)
         return (at, at + len(word.needle)) if at >= 0 else (0, 0)

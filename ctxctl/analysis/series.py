@@ -1,7 +1,7 @@
-"""A session as a series: by thread its turns, with what each left in the window and what it took out.
+"""A session as a series: the turns of each thread, with what each added to the window and removed.
 
-One pass over the trace.  What is kept of a turn is what changed in it, so the whole is as large as the
-changes of the session, however large its windows are.
+It takes one pass over the trace and keeps the changes of each turn. So its size is that of the session's
+changes, however large the windows are.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _WRAP = (1 << 63) - 1
 UNKNOWN = 2
-"""In `ThreadSeries.truths`: the trace does not say."""
+"""Marks in `ThreadSeries.truths` that the trace does not say."""
 
 
 def content_key(p: Placement) -> str:
-    """A key that copies share which say the same, whatever they are called.
+    """Return a key that copies with the same content share, whatever their names.
 
-    Of copies without a text and without a digest of it, those share one that are one version of one item.
+    Copies without text and digest share a key if they are one version of one item.
     """
     return p.digest if p.digest is not None else f"{p.item}\0{p.version}\0{p.tokens}"
 
@@ -50,12 +50,12 @@ class TurnSeries:
     ) -> None:
         self.side = side
         self.prompt = prompt
-        """Digest of the prompt; None where the trace has none."""
+        """Digest of the prompt; None if the trace has none."""
         self.came = came
-        """Current copies at its end that were not current at the end of the turn before."""
+        """Current copies at the turn's end that were not current at the previous turn's end."""
         self.went = went
         self.first = first
-        """Number of its first step in the course, from 0."""
+        """Index of its first step in the thread, from 0."""
 
 
 class ThreadSeries:
@@ -65,17 +65,17 @@ class ThreadSeries:
         self.key = key
         self.turns: list[TurnSeries] = []
         self.ordinals = array("l")
-        """Ordinals of its steps."""
+        """Ordinals of the thread's steps."""
         self.prints = array("q")
-        """Of each step: a sum over its window that is equal for windows that hold the same texts."""
+        """A sum over each step's window, equal for windows with the same texts."""
         self.truths = array("b")
-        """Of each step: whether the query holds, 0, 1 or `UNKNOWN`."""
+        """Whether the query matches each step: 0, 1 or `UNKNOWN`."""
         self._held: list[Placement] = []
         self._print = 0
         self._open: _Open | None = None
 
     def add(self, ordinal: int, one: Walked, truth: bool | None, book: RateBook) -> None:
-        """Take in the next step."""
+        """Add the next step."""
         at, delta = one.at, one.delta
         for placement in delta.inserted:
             self._print += hash_of(placement)
@@ -102,7 +102,7 @@ class ThreadSeries:
         self._open = None
 
     def steps_of(self, turn: int) -> range:
-        """The numbers of a turn's steps in the course."""
+        """Return the indices of a turn's steps in the thread."""
         end = self.turns[turn + 1].first if turn + 1 < len(self.turns) else len(self.ordinals)
         return range(self.turns[turn].first, end)
 
@@ -141,7 +141,7 @@ class _Open:
 
 
 def hash_of(p: Placement) -> int:
-    """A number for what a copy says, the same in every trace."""
+    """Return a number for a copy's content, the same in every trace."""
     import xxhash
 
     return xxhash.xxh3_64_intdigest(content_key(p).encode("utf-8", "replace")) >> 1
@@ -153,7 +153,7 @@ def thread_series(
     query: Query | None = None,
     progress: Progress | None = None,
 ) -> dict[ThreadKey, ThreadSeries]:
-    """Go through a trace; by thread its course, in the order in which the threads' first steps end."""
+    """Read a trace. Return a series for each thread, in the order in which their first steps end."""
     found: dict[ThreadKey, ThreadSeries] = {}
     asked = WhereQuery(inspector, query, book) if query is not None else None
     skipped = query is not None and query.asks_skipped

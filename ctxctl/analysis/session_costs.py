@@ -1,4 +1,4 @@
-"""The work of finding out what one capture's requests cost, for `cost_groups` to add up."""
+"""Compute what one capture's requests cost, for `cost_groups` to sum up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Reading(NamedTuple):
 
 
 def work(path: str, format_name: str, words: bytes, more: bytes) -> tuple[bytes, bool]:
-    """What a capture's requests cost, as encoded `SessionCosts`.
+    """Return what a capture's requests cost, as encoded `SessionCosts`.
 
     Args:
         path: The capture.
@@ -111,7 +111,7 @@ def _reading(path: str, format_name: str, asked: CostWords) -> Iterator[_Reading
 
 @lru_cache(maxsize=4)
 def _asked(words: bytes) -> tuple[CostWords, RateBook]:
-    """The settings, and where prices are from: what was looked up for one capture serves the next."""
+    """Return the settings and the source of prices, whose lookups are reused for the next capture."""
     asked = msgspec.msgpack.decode(words, type=CostWords)
     return asked, RateBook(asked.models, asked.provider, asked.as_of)
 

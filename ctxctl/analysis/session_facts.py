@@ -1,4 +1,4 @@
-"""The work of finding out what a list of sessions says of one of them (`model.session_list.SessionFacts`)."""
+"""Compute the facts of one session for a list (`model.session_list.SessionFacts`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ctxctl.trace.inputs import recording
 
 
 def work(path: str, format_name: str, words: bytes, _more: bytes) -> tuple[bytes, bool]:
-    """What a capture holds and cost, as an encoded `ReadSession`; `words`: encoded `CostWords`.
+    """Return what a capture holds and cost, as an encoded `ReadSession`; `words`: encoded `CostWords`.
 
     Raises what `Inspector.open` raises.
     """
@@ -104,6 +104,6 @@ class _Summed:
 
 @lru_cache(maxsize=4)
 def _asked(words: bytes) -> tuple[CostWords, RateBook]:
-    """The settings, and where prices are from: what was looked up for one session serves the next."""
+    """Return the settings and the source of prices, whose lookups are reused for the next session."""
     asked = msgspec.msgpack.decode(words, type=CostWords)
     return asked, RateBook(asked.models, asked.provider, asked.as_of)

@@ -1,4 +1,4 @@
-"""Two whole sessions compared: threads and turns aligned, then what their windows hold, turn by turn."""
+"""Compare two whole sessions: align threads and turns, then compare their windows turn by turn."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 def compare_sessions(
     one: Inspector, two: Inspector, book: RateBook | None = None, progress: Progress | None = None
 ) -> SessionDiff:
-    """What two sessions of one task have in common and what not; each is replayed once.
+    """Compare two sessions of one task. Each is replayed once.
 
-    Threads are paired session by session in their order, by name, else in order; turns by prompt, else in
-    order.  Windows are compared as they are at the end of each turn, current copies only, by content: what
-    the items are called does not matter, except that an item of one id on both sides, given by the runtimes,
-    counts as one that `differs`.
+    Sessions are paired in order; their threads by name, else in order; turns by prompt, else in order.
+    Windows are compared at the end of each turn, current copies only, by content, whatever the items' names.
+    But an item with one id on both sides, given by the runtimes, counts as one that `differs`.
     """
     if book is None:
         from ctxctl.tokens.catalogue.rates import RateBook
@@ -59,7 +58,7 @@ def compare_sessions(
 
 
 class SeriesPair(NamedTuple):
-    """Two threads that belong together."""
+    """Two paired threads."""
 
     a: ThreadSeries | None
     b: ThreadSeries | None
@@ -68,7 +67,7 @@ class SeriesPair(NamedTuple):
 def paired_threads(
     left: Mapping[ThreadKey, ThreadSeries], right: Mapping[ThreadKey, ThreadSeries]
 ) -> list[SeriesPair]:
-    """The threads of two traces: the first session with the first, and within them by name, else in order."""
+    """Return the paired threads of two traces: session by session, by name, else in order."""
     found: list[SeriesPair] = []
     ours, theirs = _by_session(left.values()), _by_session(right.values())
     for n in range(max(len(ours), len(theirs))):
@@ -92,7 +91,7 @@ def _by_session(found: Iterable[ThreadSeries]) -> list[list[ThreadSeries]]:
 
 
 def aligned_turns(pair: SeriesPair) -> tuple[list[AlignedTurns], bool]:
-    """The aligned turns of two threads; whether no better alignment exists."""
+    """Return the aligned turns of two threads, and whether the alignment is optimal."""
     a, b = (course.turns if course is not None else [] for course in pair)
     return align_turns([turn.prompt for turn in a], [turn.prompt for turn in b])
 
@@ -113,20 +112,20 @@ def _threads(pair: SeriesPair) -> tuple[ThreadPair, bool]:
 
 
 class _Held:
-    """Both windows at the end of the turns that were taken in last, by content."""
+    """Both windows by content, at the end of the last turns."""
 
     def __init__(self) -> None:
         self._a: Counter[str] = Counter()
         self._b: Counter[str] = Counter()
         self._known: dict[str, Placement] = {}
         self._told: dict[str, int] = {}
-        """Contents that one side has more often, as of the last pair, by how much more often `a` has them."""
+        """Contents with more copies on one side at the last pair: by how many more `a` has."""
         self._open: dict[str, None] = {}
-        """Contents whose number of copies changed on a side since then."""
+        """Contents whose number of copies has changed on a side since then."""
         self._same = self._only_a = self._only_b = 0
 
     def step(self, a: TurnSeries | None, b: TurnSeries | None, *, equal: bool) -> TurnPair:
-        """Go on to the next turns; one of them may be missing."""
+        """Proceed to the next turns, one of which may be missing."""
         for side, turn in ((self._a, a), (self._b, b)):
             if turn is not None:
                 for placement in turn.came:
@@ -157,7 +156,7 @@ class _Held:
         self._only_b += sign * tokens * max(0, b - a)
 
     def _fresh(self) -> list[str]:
-        """Contents that differ now and did not at the pair before, or not so."""
+        """Return contents that differ now and did not differ so at the last pair."""
         fresh = []
         for key in self._open:
             more = self._a[key] - self._b[key]
@@ -173,7 +172,7 @@ class _Held:
 
 
 def item_differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
-    """What one of two windows holds that the other lacks, stale copies left out."""
+    """Return the items of one of two windows that the other lacks, without stale copies."""
     ours = Counter(content_key(p) for p in a if not p.stale)
     theirs = Counter(content_key(p) for p in b if not p.stale)
     known = {content_key(p): p for p in (*b, *a)}
@@ -182,7 +181,7 @@ def item_differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[Ite
 
 
 def _items(found: Sequence[tuple[Placement, int]]) -> Iterator[ItemDiff]:
-    """Differences, those of one item on both sides as one."""
+    """Yield differences; those of one item on both sides are one."""
     other = {p.item: p for p, more in found if more < 0 and not p.derived}
     mine = {p.item for p, more in found if more > 0 and not p.derived}
     for p, more in found:

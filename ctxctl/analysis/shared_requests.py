@@ -1,7 +1,7 @@
 """Requests that several captures of a directory hold, because a session was resumed, forked or copied.
 
-Each counts once: in the capture that has it earliest, then in the one that goes on first with requests of its
-own, then in the first by name.
+Each request counts once: in the capture that has it earliest, else in the one that first continues with its
+own requests, else in the first by name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Step
 
 _ITS_OWN_IDS: Final = frozenset({"claude-code"})
-"""Formats that call a step by the provider's id of the answer, which every copy keeps."""
+"""Formats in which a step's id is the provider's id of the answer, which every copy keeps."""
 
 
 class RequestsHeld:
-    """The requests of one capture, as a pass through its steps meets them.
+    """The requests of one capture, collected from its steps.
 
     Args:
         format_name: The capture's format; of an imported trace its original one.
@@ -36,7 +36,7 @@ class RequestsHeld:
         self._times: dict[int, int] = {}
 
     def is_copy(self, step: Step) -> bool:
-        """Take in a step; whether its request counts in another capture."""
+        """Add a step. Return whether its request counts in another capture."""
         key = request_key(self._format, step)
         if key is None:
             return False
@@ -45,31 +45,30 @@ class RequestsHeld:
         return key in self._elsewhere
 
     def packed(self) -> bytes:
-        """Of each request that can be told from others a key of 8 bytes, then, in the same order, its time in
-        milliseconds since the epoch (8 bytes; 0: not known).
-        """
+        """Return a key (8 bytes) of each identifiable request, then, in the same order, its time in
+        milliseconds since the epoch (8 bytes; 0 if unknown)."""
         return array("Q", self._times).tobytes() + array("Q", self._times.values()).tobytes()
 
 
 def packed_keys(keys: list[int]) -> bytes:
-    """Keys of requests as a piece of work takes them; nothing where there are none."""
+    """Return keys of requests in packed form; empty without keys."""
     return msgspec.msgpack.encode(keys) if keys else b""
 
 
 def unpacked_keys(data: bytes) -> list[int]:
-    """What `packed_keys` has packed."""
+    """Return the keys from `packed_keys`."""
     return msgspec.msgpack.decode(data, type=list[int]) if data else []
 
 
 class Owned(msgspec.Struct):
-    """Which requests are counted in another capture."""
+    """The requests that are counted in another capture."""
 
     without: dict[str, list[int]]
-    """By capture, their keys, sorted."""
+    """Their keys, sorted, by capture."""
     requests: int
-    """How many requests there are of which several captures hold a copy."""
+    """Number of requests of which several captures hold a copy."""
     owners: dict[str, dict[str, int]]
-    """By capture, where its copies are counted, and how many."""
+    """By capture: where its copies are counted, and how many."""
 
 
 def owned_requests(held: Mapping[str, bytes]) -> Owned:
@@ -108,7 +107,7 @@ def _columns(data: bytes) -> tuple[array[int], array[int]]:
 
 
 def _several(columns: Iterable[array[int]]) -> set[int]:
-    """Keys that more than one capture has; of many, in little memory."""
+    """Return keys that several captures have, using little memory."""
     every = array("Q")
     for column in columns:
         every.extend(set(column))
@@ -117,7 +116,7 @@ def _several(columns: Iterable[array[int]]) -> set[int]:
 
 
 def moment(time: str | None) -> datetime | None:
-    """A step's time in UTC; None where there is none, or it is no time."""
+    """Return a step's time in UTC; None if it is missing or invalid."""
     if time is None:
         return None
     try:
@@ -128,11 +127,11 @@ def moment(time: str | None) -> datetime | None:
 
 
 def request_key(format_name: str, step: Step) -> int | None:
-    """What a request and its copies in other captures have in common and no other request has.
+    """Return a key that a request shares with its copies in other captures, and with no other request.
 
-    None where nothing tells: a request without a bill, or of nobody's session.  Where steps are called by ids
-    of the provider, that and what the prompt was billed; else the session, thread, step and time, which a
-    copied file has too.
+    None if it cannot be identified: without a bill, or without a session. If steps have the provider's ids,
+    the key is that id and the billed prompt; else the session, thread, step and time, which a copied file has
+    too.
     """
     usage, cache = step.usage, step.cache
     if usage is None or usage.reported_input is None:

@@ -1,14 +1,14 @@
-"""What each request was spent on, by name: a thread's frame is followed by what came and left.
+"""What each request was spent on, by name. A thread's frame is followed by its changes.
 
 A request is laid out in the provider's order and billed in parts: its beginning was read from a cache, the
-next tokens were written to one, the rest is plain input.  Most of a frame falls into one part, so only the
-placements outside of it are gone through, and what it holds is what they leave of the sums of all.  Where
-these are many, the sums of what the frame begins with are kept from step to step and subtracted.
+next tokens were written to one, and the rest is plain input. Most of a frame is in one part, so only
+placements outside of it are visited, and the rest of the sums belongs to that part. If many are outside, sums
+over the frame's beginning are kept from step to step and subtracted.
 
-Where more is counted than was billed, every item is worth less than it counts: the parts of the bill are
-stretched over what is counted, and each is shared out by the tokens that it then covers.
+If more is counted than billed, the parts of the bill are stretched over the counted tokens, and each part is
+divided by the tokens that it then covers.
 
-Where names are many (items), those that stand are not gone through either (`spent.Standing`).
+With many names (items), unchanged ones are not visited either (`spent.Standing`).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Placement
 
 _REST: Final = rank_of("history")
-_WALKED: Final = 256
-"""Placements outside of the largest part, at either end, up to which going through them costs least."""
-_FEW: Final = 64
-"""Names that are gone through at each request, and of which sums of what a frame begins with can be kept."""
-_EACH: Final = 64
-"""Placements from one kept sum to the next."""
+_MAX_VISITED: Final = 256
+"""Most placements outside of the largest part, at either end, for which visiting them is cheapest."""
+_MAX_VISITED_NAMES: Final = 64
+"""Most names that are visited at each request, and for which sums over a frame's beginning are kept."""
+_SUM_INTERVAL: Final = 64
+"""Number of placements between two kept sums."""
 
 By = Callable[["Placement"], str]
-"""What an expense is put down to."""
+"""The name that a placement's cost is assigned to."""
 
 
 class _Region(NamedTuple):
-    """Tokens of a request from `start` up to `end`, all billed as one part."""
+    """Tokens of a request from `start` to `end`, all billed as one part."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class NamedFrame:
     """The sums of one thread's frame by name."""
 
     def __init__(self, by: By, uncounted: set[str], spent: Spent) -> None:
-        """`uncounted` is given the names that had an item of unknown size, `spent` what requests cost."""
+        """`uncounted` collects names with an item of unknown size, and `spent` the costs of requests."""
         self._by = by
         self._uncounted = uncounted
         self._standing = Standing(spent)
@@ -60,11 +60,11 @@ class NamedFrame:
         self._whole = 0
         self._copies: dict[str, int] = {}
         self._heads: dict[Placement, int] = {}
-        """Placements that providers put first, with the number of copies of each."""
+        """Number of copies of each placement that providers put first."""
         self._sums = _PrefixSums(by)
 
     def move_to(self, placements: list[Placement], delta: FrameDelta | None) -> None:
-        """Go on to the next frame; `delta`, how it differs from the one before, where that is known."""
+        """Proceed to the next frame; `delta` is its difference from the last one, if known."""
         known = delta is not None and (
             delta.before is self._placements or delta.before == self._placements  # compared by identity
         )
@@ -101,22 +101,22 @@ class NamedFrame:
                 self._uncounted.add(name)
 
     def settle(self) -> None:
-        """Put down what was spent so far on all that stands."""
+        """Assign the cost so far to all names in the frame."""
         for name, tokens in self._tokens.items():
             self._standing.settle(name, tokens)
 
     def spend(self, billed: Tokens, beside: int, rates: Rates, *, unpriced: bool) -> None:
-        """Put a request down to what stands in the frame.
+        """Assign a request's cost to the names in the frame.
 
         Args:
             billed: The request.
-            beside: Tokens that were sent and are not recorded; they stand first.
-            rates: Of its bill.
+            beside: Unrecorded tokens, which come first.
+            rates: The rates of its bill.
             unpriced: Whether what was sent has no price.
         """
         unknown = unpriced_parts(rates)
         has_rates = not any(getattr(billed, PARTS[part]) for part in unknown)
-        if len(self._tokens) > _FEW and (unpriced or has_rates):
+        if len(self._tokens) > _MAX_VISITED_NAMES and (unpriced or has_rates):
             self._spend_on_many(billed, beside, rates, unpriced=unpriced)
             return
         spent = self._standing.spent
@@ -127,7 +127,7 @@ class NamedFrame:
                     spent.put(name, (rates, part), put)
 
     def _spend_on_many(self, billed: Tokens, beside: int, rates: Rates, *, unpriced: bool) -> None:
-        """As `parts` has it, but what stands in the largest part is not gone through."""
+        """Assign costs like `parts`, without visiting placements in the largest part."""
         spent, whole = self._standing.spent, self._whole + beside
         regions = _regions(billed, whole)
         if beside:
@@ -154,7 +154,7 @@ class NamedFrame:
     def _walks(
         self, beside: int, whole: int, regions: list[_Region], most: _Region
     ) -> tuple[tuple[Iterator[tuple[str, int, int]], list[_Region]], ...]:
-        """The pieces of the request before and behind its largest part, with the parts that they are in."""
+        """Return the pieces of the request before and after its largest part, with their parts."""
         ordered = provider_order(self._placements, sum(self._heads.values()), self._heads)
         at = regions.index(most)
         return (
@@ -163,11 +163,11 @@ class NamedFrame:
         )
 
     def parts(self, billed: Tokens, beside: int) -> dict[str, list[int]]:
-        """By name, its billed tokens by `PARTS`, and all that it counts.
+        """Return by name its billed tokens by `PARTS`, and all its counted tokens.
 
         Args:
             billed: The request.
-            beside: Tokens that were sent and are not recorded; they stand first.
+            beside: Unrecorded tokens, which come first.
         """
         totals = dict(self._tokens)
         if beside:
@@ -182,8 +182,8 @@ class NamedFrame:
             row[most.part] = row[-1]
         is_ordered = is_provider_order(self._placements, sum(self._heads.values()))
         for walk, outside in self._walks(beside, whole, regions, most):
-            pieces = list(islice(walk, _WALKED))
-            if len(pieces) == _WALKED and len(found) <= _FEW and is_ordered:
+            pieces = list(islice(walk, _MAX_VISITED))
+            if len(pieces) == _MAX_VISITED and len(found) <= _MAX_VISITED_NAMES and is_ordered:
                 self._subtract(found, beside, outside, most)
             else:
                 _put_down(found, chain(pieces, walk), outside, most)
@@ -194,7 +194,7 @@ class NamedFrame:
     def _subtract(
         self, found: dict[str, list[int]], beside: int, regions: Iterable[_Region], most: _Region
     ) -> None:
-        """As `_put_down`, by sums of what the frame begins with."""
+        """Assign costs like `_put_down`, by sums over the frame's beginning."""
         for region in regions:
             edges = (region.start, region.end)
             low, high = (self._sums.until(self._placements, max(0, edge - beside)) for edge in edges)
@@ -207,7 +207,7 @@ class NamedFrame:
                 found[name][region.part] += common
 
     def _forward(self, ordered: list[Placement], beside: int, end: int) -> Iterator[tuple[str, int, int]]:
-        """The pieces of the request from its beginning up to a place: name, start and end."""
+        """Yield the pieces of the request from its start to a place: name, start and end."""
         at = 0
         first = ((NOT_RECORDED, beside),) if beside else ()
         for name, tokens in chain(first, ((self._by(p), p.tokens) for p in ordered)):
@@ -219,7 +219,7 @@ class NamedFrame:
     def _backward(
         self, ordered: list[Placement], beside: int, whole: int, start: int
     ) -> Iterator[tuple[str, int, int]]:
-        """The pieces from its end back to a place."""
+        """Yield the pieces of the request from its end back to a place."""
         at = whole
         last = ((NOT_RECORDED, beside),) if beside else ()
         for name, tokens in chain(((self._by(p), p.tokens) for p in reversed(ordered)), last):
@@ -230,7 +230,7 @@ class NamedFrame:
 
 
 class _PrefixSums:
-    """Tokens by name of what a frame begins with: at every `_EACH` placements, as far as was asked for."""
+    """Sums by name over a frame's beginning, at every `_SUM_INTERVAL` placements, as far as requested."""
 
     def __init__(self, by: By) -> None:
         self._by = by
@@ -238,20 +238,20 @@ class _PrefixSums:
         self._sums: list[dict[str, int]] = [{}]
 
     def keep(self, number: int) -> None:
-        """Go on to a frame that begins with so many of the same placements."""
-        del self._starts[number // _EACH + 1 :], self._sums[number // _EACH + 1 :]
+        """Proceed to a frame with the same first `number` placements."""
+        del self._starts[number // _SUM_INTERVAL + 1 :], self._sums[number // _SUM_INTERVAL + 1 :]
 
     def until(self, placements: list[Placement], end: int) -> dict[str, int]:
-        """By name, the tokens before token `end` of the frame."""
+        """Return the tokens by name before token `end` of the frame."""
         starts, sums = self._starts, self._sums
-        while starts[-1] < end and len(starts) * _EACH <= len(placements):
-            at = (len(starts) - 1) * _EACH
+        while starts[-1] < end and len(starts) * _SUM_INTERVAL <= len(placements):
+            at = (len(starts) - 1) * _SUM_INTERVAL
             here = dict(sums[-1])
-            starts.append(self._add(here, placements[at : at + _EACH], starts[-1], None))
+            starts.append(self._add(here, placements[at : at + _SUM_INTERVAL], starts[-1], None))
             sums.append(here)
         mark = bisect_right(starts, end) - 1
         found = dict(sums[mark])
-        self._add(found, placements[mark * _EACH : (mark + 1) * _EACH], starts[mark], end)
+        self._add(found, placements[mark * _SUM_INTERVAL : (mark + 1) * _SUM_INTERVAL], starts[mark], end)
         return found
 
     def _add(self, sums: dict[str, int], placements: list[Placement], at: int, end: int | None) -> int:
@@ -265,7 +265,7 @@ class _PrefixSums:
 
 
 class _PutDown:
-    """Puts counted tokens down to the parts of one bill: as they are, or as many as were billed for them."""
+    """Assigns counted tokens to the parts of one bill, scaled if fewer were billed."""
 
     def __init__(self, spent: Spent, rates: Rates, billed: Tokens, *, stretched: bool) -> None:
         self._spent = spent
@@ -274,13 +274,13 @@ class _PutDown:
         self._stretched = stretched
 
     def each(self, region: _Region) -> float | None:
-        """What is billed for each counted token of a part, where that is less."""
+        """Return the billed tokens per counted token of a part, if that is less than 1."""
         if not self._stretched:
             return None
         return float(getattr(self._billed, PARTS[region.part])) / (region.end - region.start)
 
     def put(self, name: str, region: _Region, tokens: int) -> None:
-        """Put tokens down to a part."""
+        """Assign tokens to a part."""
         share: Share = (self._rates, region.part)
         each = self.each(region)
         if not tokens:
@@ -297,7 +297,7 @@ def _put_down(
     regions: Iterable[_Region],
     most: _Region,
 ) -> None:
-    """Put pieces of a request down to the regions that they are in, from the largest one."""
+    """Assign pieces of a request to their regions, from the largest one."""
     for name, start, end in pieces:
         row = found[name]
         for region in regions:
@@ -312,9 +312,8 @@ def _context(billed: Tokens) -> int:
 
 
 def _regions(billed: Tokens, whole: int) -> list[_Region]:
-    """How a request of so many counted tokens is billed, in order; where fewer are billed, each region is
-    stretched alike, so that they cover it to its end.
-    """
+    """Return the billed regions of a request of `whole` counted tokens, in order. If fewer are billed, all
+    regions are stretched alike to cover it."""
     context = _context(billed)
     found: list[_Region] = []
     start = at = 0
@@ -328,7 +327,7 @@ def _regions(billed: Tokens, whole: int) -> list[_Region]:
 
 
 def _shrink(found: dict[str, list[int]], billed: Tokens, regions: Iterable[_Region]) -> None:
-    """Share each part of the bill out by the tokens counted in it: to within a token, and exactly in sum."""
+    """Divide each part of the bill by its counted tokens: to within a token, and exactly in sum."""
     names = sorted(found)
     for region in regions:
         tokens, width = getattr(billed, PARTS[region.part]), region.end - region.start

@@ -1,8 +1,8 @@
-"""Sums of what was spent, by name, and of what stands from request to request without being looked at again.
+"""Sums of costs by name, with running sums for items that stay from request to request.
 
-Most of a session's items stand in many requests, each time in the same part of the bill.  So what a request
-spends on each token of that part is added to a running sum, and what it comes to for one name is worked out
-when that changes: its tokens times what the sum has grown by since (`Standing`).
+Most items of a session stay in many requests, each time in the same part of the bill. So the cost per token
+of that part is added to a running sum. A name's cost is computed when its tokens change: its tokens times the
+growth of the sum (`Standing`).
 """
 
 from __future__ import annotations
@@ -15,83 +15,83 @@ from typing import Final, NamedTuple
 from ctxctl.model.money import ZERO, Rates, Tokens, priced
 
 NOT_RECORDED: Final = "(not recorded)"
-"""What is spent on what was sent and is not in the trace, by whatever items are named."""
+"""The name for the cost of unrecorded content."""
 EARLIER: Final = "(earlier passes)"
-"""The cost of a request's passes before its last one, which alone is shared out over the items."""
+"""The name for a request's passes before its last one. Only the last pass is divided among items."""
 PARTS: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
-"""Parts of a bill in the order in which providers place what is sent."""
+"""Parts of a bill in the order of providers' requests."""
 
 Share = tuple[Rates, int]
-"""A part of a bill, at its rates."""
+"""A part of a bill, with its rates."""
 
 
 class SpentOn(NamedTuple):
-    """What went on one thing over a session."""
+    """What one name cost over a session."""
 
     name: str
     steps: int
     tokens: int
-    """The sum over all requests."""
+    """Tokens over all requests."""
     money: Decimal
     unpriced: int
-    """Tokens of requests whose price is not known."""
+    """Tokens of requests without a known price."""
     is_least: bool = False
-    """The size of some of its items is not known: `tokens` and `money` are without them."""
+    """Whether some of its items have no known size, so that `tokens` and `money` exclude them."""
 
     @property
     def is_unknown(self) -> bool:
-        """Nothing of it could be counted."""
+        """Whether nothing of it could be counted."""
         return self.is_least and not self.tokens
 
 
 @lru_cache(maxsize=256)
 def unpriced_parts(rates: Rates) -> frozenset[int]:
-    """Which of `PARTS` have no rate."""
+    """Return which of `PARTS` have no rate."""
     return frozenset(n for n, part in enumerate(PARTS) if priced(Tokens(**{part: 1}), rates) is None)
 
 
 class Spent:
-    """What was spent, by name."""
+    """Costs by name."""
 
     def __init__(self) -> None:
         self._rows: dict[str, list[int]] = {}
-        """By name: requests, tokens, and tokens of requests whose price is not known."""
+        """By name: requests, tokens, and tokens of requests without a known price."""
         self._parts: dict[Rates, dict[str, list[int]]] = {}
-        """By rates and name, tokens by `PARTS`, priced together when they are asked for."""
+        """By rates and name: tokens by `PARTS`, which are priced together on demand."""
         self._shares: dict[Share, dict[str, float]] = {}
-        """Of parts of bills that are stretched over what is counted, by name, tokens that were billed."""
+        """By part and name: billed tokens of parts that are stretched over counted tokens."""
         self._shared: dict[Share, int] = {}
-        """How many were, in all."""
+        """Their totals, by part."""
 
     def add(self, name: str, requests: int, tokens: int, unpriced: int) -> None:
-        """Count requests in which a name stood, all its tokens in them, and those without a price."""
+        """Add requests with a name, all its tokens in them, and those without a price."""
         row = self._rows.setdefault(name, [0, 0, 0])
         row[0] += requests
         row[1] += tokens
         row[2] += unpriced
 
     def put(self, name: str, share: Share, tokens: int) -> None:
-        """Put billed tokens down to a name."""
+        """Assign billed tokens to a name."""
         rates, part = share
         self._parts.setdefault(rates, {}).setdefault(name, [0] * len(PARTS))[part] += tokens
 
     def earlier(self, tokens: Tokens, rates: Rates, *, unpriced: bool) -> None:
-        """Add a pass of a request that is not its last one."""
+        """Add an earlier pass of a request."""
         self.add(EARLIER, 1, tokens.context, tokens.context if unpriced else 0)
         for part, name in enumerate(PARTS if not unpriced else ()):
             self.put(EARLIER, (rates, part), getattr(tokens, name))
 
     def share_out(self, share: Share, tokens: int) -> None:
-        """Say how many tokens `give` shares out; so the sum of all names is exact."""
+        """Announce how many tokens `give` divides, so that the total over all names is exact."""
         self._shared[share] = self._shared.get(share, 0) + tokens
 
     def give(self, name: str, share: Share, tokens: float) -> None:
-        """Put a share of billed tokens down to a name, not rounded."""
+        """Assign a share of billed tokens to a name, not rounded."""
         names = self._shares.setdefault(share, {})
         names[name] = names.get(name, 0.0) + tokens
 
     def found(self, uncounted: Collection[str]) -> list[SpentOn]:
-        """By name, the dearest first; among equals by tokens, then by name."""
+        """Return the costs by name, the highest first; among equals by tokens, then by name."""
         money = dict.fromkeys(self._rows, ZERO)
         for rates, names in self.parts().items():
             for name, parts in names.items():
@@ -117,7 +117,7 @@ class Spent:
         return whole
 
     def _rounded(self) -> dict[Rates, list[tuple[str, int, int]]]:
-        """By rates: name, part and whole tokens of what was shared out; exact in the sum of each part."""
+        """Return by rates: name, part and whole tokens of divided shares; exact in the sum of each part."""
         made: dict[Rates, list[tuple[str, int, int]]] = {}
         for (rates, part), names in self._shares.items():
             tokens, whole = self._shared[rates, part], sum(names.values())
@@ -134,32 +134,32 @@ class Spent:
 
 
 class _Mark(NamedTuple):
-    """Running sums at one request: of requests, of those without a price, and for a token of each part."""
+    """Running sums at one request: requests, those without a price, and tokens billed per token."""
 
     requests: int
     unpriced: int
     exact: dict[Share, int]
     """How often a token of the part was billed."""
     stretched: dict[Share, float]
-    """How much of a token was, where fewer were billed than are counted."""
+    """How much of a token was billed, where less was billed than counted."""
 
 
 class Standing:
-    """What was spent on the names of one thread's frame since it was settled last."""
+    """The cost of the names in one thread's frame since each was last settled."""
 
     def __init__(self, spent: Spent) -> None:
         self.spent = spent
         self._now = _Mark(0, 0, {}, {})
         self._since: dict[str, _Mark] = {}
-        """By name, the sums when its tokens changed last; those that are no name's any more are gone."""
+        """By name: the sums when its tokens last changed; without names that left."""
 
     def request(self, share: Share | None, *, unpriced: bool, each: float | None = None) -> None:
-        """Take in a request.
+        """Add a request.
 
         Args:
-            share: The part of the bill that all tokens of the frame are in; None: nothing is put down.
-            unpriced: Whether its price is not known.
-            each: What is billed for each token of the part, where fewer were billed than are counted.
+            share: The part of the bill with all tokens of the frame; None: nothing is assigned.
+            unpriced: Whether its price is unknown.
+            each: Billed tokens per counted token, where less was billed than counted.
         """
         requests, without, exact, stretched = self._now
         if share is not None and each is None:
@@ -169,11 +169,11 @@ class Standing:
         self._now = _Mark(requests + 1, without + unpriced, exact, stretched)
 
     def settle(self, name: str, tokens: int | None) -> None:
-        """Put down what was spent on a name since it was settled last.
+        """Assign a name's cost since it was last settled.
 
         Args:
             name: The name.
-            tokens: As many as it had all that time; None: it comes only now.
+            tokens: Its tokens during that time; None if it enters only now.
         """
         since, now = self._since.get(name), self._now
         self._since[name] = now
@@ -190,5 +190,5 @@ class Standing:
                 spent.give(name, share, each * tokens)
 
     def leave(self, name: str) -> None:
-        """Forget a name that was settled."""
+        """Forget a settled name."""
         del self._since[name]

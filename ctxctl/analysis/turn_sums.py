@@ -1,4 +1,4 @@
-"""The turns of a replay, a row each: what was sent, what entered and left, its cost, what happened there."""
+"""The turns of a replay, one row each: what was sent, entered and left, the cost, and what happened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ctxctl.model.results import Cut, Step, Turn, Window
 from ctxctl.tokens.catalogue.rates import RateBook
 
 TOLD_APART: Final = frozenset({"compacted", "simulated"})
-"""Flags of a step that its row says otherwise."""
+"""Flags of a step that its row shows differently."""
 
 ThreadName = tuple[str | None, str]
 """A thread's session and its own name."""
@@ -31,60 +31,60 @@ class TurnSum:
     thread: str
     turn: int
     title: str | None = None
-    """First words of its prompt."""
+    """The first words of its prompt."""
     steps: int = 0
     window: Window | None = None
-    """Of its last step."""
+    """The window of its last step."""
     new: int = 0
     freed: int = 0
     reweighed: int = 0
     cost: Decimal = ZERO
-    """Of the requests with a known price."""
+    """Cost of the requests with a known price."""
     unpriced: int = 0
-    """Requests whose price or size is not known."""
+    """Number of requests without a known price or size."""
     is_counted: bool = False
-    """A part of the cost is of what was counted, not billed."""
+    """Whether part of the cost is for counted, not billed, tokens."""
     is_least: bool = False
-    """Something that was billed has no known price, or an answer is not recorded."""
+    """Whether the cost is a lower bound: a price is unknown, or an answer not recorded."""
     is_known: bool = False
-    """Some request has a bill, or content that is recorded."""
+    """Whether any request has a bill or recorded content."""
     breaks: int = 0
-    """Requests of which a cache could reuse less than nine tenths of the one before."""
+    """Number of requests that could reuse less than nine tenths of the previous one."""
     misses: int = 0
-    """Cache misses that nothing recorded explains."""
+    """Number of cache misses that no record explains."""
     stated: StatedTotal | None = None
     """The total that the runtime states for the turn."""
     over: int = 0
-    """Requests over their limit."""
+    """Number of requests over their limit."""
     flags: dict[str, int] = field(default_factory=dict)
-    """Steps by flag, but for those of `TOLD_APART`."""
+    """Number of steps by flag, without those of `TOLD_APART`."""
     compactions: list[Compacting] = field(default_factory=list)
     cut: tuple[int, Cut] | None = None
-    """The first cut without a record, after its step."""
+    """The first cut without a record, and its step."""
 
 
 class TurnSums:
-    """Takes the steps and turns of a replay in their order; holds no step longer than its turn.
+    """Sums up the steps and turns of a replay, in order. It holds no step longer than its turn.
 
     Args:
-        book: Where prices are from.
+        book: The source of prices.
     """
 
     def __init__(self, book: RateBook) -> None:
         self.turns: list[TurnSum] = []
-        """In the order in which they ended."""
+        """The turns in the order in which they ended."""
         self.costs = Costs(book)
         self.compared = 0
-        """Requests that could be held against the one before: only they can break a cache."""
+        """Number of requests with a previous one to compare: only they can break a cache."""
         self.reported = 0
-        """Requests whose bill says what was read from a cache."""
+        """Number of requests whose bill has cache reads."""
         self.first_time: str | None = None
         self.last_time: str | None = None
-        """The least and the greatest time of the steps, as recorded."""
+        """The earliest and the latest recorded time of the steps."""
         self._open: dict[ThreadName, TurnSum] = {}
 
     def step(self, step: Step) -> None:
-        """Take in a step."""
+        """Add a step."""
         key = (step.session, step.thread)
         row = self._open.get(key)
         if row is None or row.turn != step.turn:
@@ -119,7 +119,7 @@ class TurnSums:
             self.last_time = max(self.last_time or step.time, step.time)
 
     def turn(self, turn: Turn) -> None:
-        """Take in a turn that is over."""
+        """Add a finished turn."""
         row = self._open.pop((turn.session, turn.thread), None)
         if row is not None:
             row.title = turn.title
@@ -127,12 +127,12 @@ class TurnSums:
 
     @property
     def compactions(self) -> Iterator[tuple[TurnSum, Compacting]]:
-        """All of them, with their turns."""
+        """Yield all compactions with their turns."""
         return ((row, one) for row in self.turns for one in row.compactions)
 
 
 def paid_for(cost: StepCost) -> Paid:
-    """What one request cost, in the form in which turns and steps are listed with it."""
+    """Return one request's cost in the form for lists of turns and steps."""
     least = bool(cost.not_priced) or NO_OUTPUT in cost.assumed
     if cost.sent is None or not cost.is_sized:
         return Paid(1, unpriced=1, is_least=least)

@@ -1,8 +1,8 @@
-"""What another window, model, encoding or policy would have meant: a replay beside the recorded one.
+"""What-ifs: another window, model, encoding or policy, replayed beside the recorded session.
 
-A what-if is an ordinary replay under other rules.  Both replays take the same events in one pass, and a step
-ends at the same event in both, so the sides are aligned by ordinal.  No model and no network is asked;
-the same trace and the same supposition give the same rows.
+A what-if is a replay under other rules. Both replays take the same events in one pass, and their steps end at
+the same events, so they are aligned by ordinal. No model and no network is used; the same trace and
+supposition give the same rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FieldError(UsageError):
 
 
 class WhatIfs:
-    """All what-ifs of one inspector.  A content is counted once for each encoding that is ever supposed.
+    """All what-ifs of one inspector. A content is counted once per supposed encoding.
 
     Used by one thread at a time; other threads may use the inspector meanwhile.
     """
@@ -50,7 +50,7 @@ class WhatIfs:
         self._counts: dict[str, Recount] = {}
 
     def resolve(self, supposition: Supposition) -> Supposed:
-        """Settle what a what-if is made under.
+        """Resolve a what-if.
 
         Raises FieldError: `unknown-model` (with near names), `unknown-encoding`, `unknown-policy`, and what
         `resolve_edits` raises.
@@ -98,13 +98,13 @@ class WhatIfs:
         wanted: Callable[[Step | Turn], bool] | None = None,
         settle: bool = False,
     ) -> Comparison:
-        """Both replays side by side, ready to run.
+        """Return both replays side by side, ready to run.
 
         Args:
-            supposed: What `resolve` gave.
+            supposed: The result of `resolve`.
             book: Prices; without them no side has a cost.
-            wanted: Which steps and turns are looked at; None: all.
-            settle: The inspector's problems are those that the recorded side comes by.
+            wanted: Returns which steps and turns are read; None for all.
+            settle: Whether the inspector's problems are those of the recorded side.
         """
         rules = msgspec.structs.replace(self.inspector.rules(), limits=AS_RECORDED, edits=None)
         if supposed.only_limits:
@@ -135,12 +135,12 @@ class WhatIfs:
         return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
 
     def close(self) -> None:
-        """Write new counts to disk; they may go on being used."""
+        """Write new counts to disk. The counters can still be used."""
         for counts in self._counts.values():
             counts.close()
 
     def _policy(self, name: str | None) -> tuple[Strategy | None, bool]:
-        """The strategy, and whether it is another one than the trace is replayed under."""
+        """Return the strategy, and whether it differs from the trace's."""
         current = self.inspector.params.policy
         if name is None or name == current:
             return self.inspector.strategy, False
@@ -170,7 +170,7 @@ class WhatIfs:
 
 
 def _notes(base: Params, params: Params, supposition: Supposition, known: KnownModel | None) -> Iterator[str]:
-    """What the numbers are, and what they are not."""
+    """Yield notes on what the numbers mean."""
     limits, policy = params.limits.given, params.policy
     fitting = params.fitting
     if not supposition.given:
@@ -203,7 +203,7 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: KnownM
 
 
 def _window_note(model: str, known: KnownModel | None) -> Iterator[str]:
-    """Where the limits of a supposed model come from."""
+    """Yield the source of a supposed model's limits."""
     if known is None:
         return
     if known.window is None and known.max_input is None:

@@ -1,4 +1,4 @@
-"""At which steps a query holds: what `find`, `bisect` and `replay --where` ask of a trace."""
+"""The steps that match a query, for `find`, `bisect` and `replay --where`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class QueryHolds(NamedTuple):
-    """Whether a query holds of a step."""
+    """Whether a query matches a step."""
 
     truth: bool | None
-    """None: the trace does not say what it hangs on."""
+    """None if the trace does not say."""
     changes: tuple[Change, ...] = ()
-    """The step's changes of which the query holds; none where it asks about steps as a whole."""
+    """The step's changes that match; none if the query is about whole steps."""
 
 
 class WhereStep(NamedTuple):
-    """One step of a walk with the answer."""
+    """One step of a walk with its answer."""
 
     ordinal: int
     at: StepAt
@@ -38,7 +38,7 @@ class WhereStep(NamedTuple):
 
 
 class WhereQuery:
-    """Asks one query of the steps of one walk, each of them once and in order."""
+    """Matches one query against the steps of one walk, each once and in order."""
 
     def __init__(self, inspector: Inspector, query: Query, book: RateBook | None = None) -> None:
         self._query = query
@@ -48,7 +48,7 @@ class WhereQuery:
         self._words: dict[Content, int] = {}
 
     def held(self, one: Walked) -> QueryHolds:
-        """Whether the query holds of the next step."""
+        """Return whether the query matches the next step."""
         query, step = self._query, one.at.step
         around = self._arounds.of(one)
         truth = query.matches_step(step, around)
@@ -93,10 +93,10 @@ def steps_where(
     whole: bool = True,
     frames: bool = True,
 ) -> Iterator[WhereStep]:
-    """Go through the trace, asking the query at each step.
+    """Yield each step of the trace with whether the query matches it.
 
-    With `settle`, `summary` and `problems` are of it.  `whole`: all steps will be taken.  `frames`: whoever
-    asks looks at the steps' frames as well.
+    With `settle`, the walk sets `summary` and `problems`. `whole` means that all steps will be read, and
+    `frames` that the caller reads the steps' frames.
     """
     asked = WhereQuery(inspector, query, book)
     listed = skipped or query.asks_skipped
@@ -108,5 +108,5 @@ def steps_where(
 
 
 def address(step: Step, *, several: bool) -> str:
-    """``[SESSION/][THREAD:]TURN.STEP`` of a step, raw; the session only where a trace has `several`."""
+    """Return ``[SESSION/][THREAD:]TURN.STEP`` of a step, raw; the session only if there are `several`."""
     return f"{prefix(step.thread, step.session if several else None)}{step.turn}.{step.step}"

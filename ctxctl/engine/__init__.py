@@ -1,1 +1,1 @@
-"""Pure replay: events in, measured and compared steps out.  Touches no file, knows no terminal."""
+"""Pure replay: events in, measured and compared steps out. It touches no file and no terminal."""

@@ -1,4 +1,4 @@
-"""One opened trace, as every view asks it: the façade (`Inspector`) and what it is made of."""
+"""One opened trace, as every view uses it: the façade (`Inspector`) and its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHERE: Final = {
     "FrameDiff": "results", "Inspector": "facade", "Outline": "results", "Params": "params",
     "Progress": "facade",
 }  # fmt: skip
-"""The module of each name, loaded when it is asked for: a part of this room does not need the engine."""
+"""The module of each name. It is loaded on first use, because parts of this room do not need the engine."""
 
 
 def __getattr__(name: str) -> Any:

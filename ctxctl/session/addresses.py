@@ -26,9 +26,9 @@ CONTEXT = "ctx:"
 
 
 def address_id(address: str, spans: Sequence[Span]) -> str | None:
-    """The id that an address goes by in place of numbers: `ctx:ID`, or an id alone; None for numbers.
+    """Return the id that an address is, instead of numbers: `ctx:ID`, or an id alone; None for numbers.
 
-    A thread that is called `ctx` is still found by its turns.
+    A thread named `ctx` can still be addressed by its turns.
     """
     if address.startswith(CONTEXT) and len(address) > len(CONTEXT):
         match = _ADDRESS.fullmatch(address)
@@ -38,13 +38,13 @@ def address_id(address: str, spans: Sequence[Span]) -> str | None:
 
 
 def names_step(address: str) -> bool:
-    """Whether an address names one step of a turn, and not only the turn."""
+    """Return whether an address names one step of a turn, and not only the turn."""
     match = _ADDRESS.fullmatch(address)
     return match is not None and match["step"] is not None
 
 
 def step_ordinal(address: str, spans: Sequence[Span]) -> int:
-    """The ordinal of the step that an address names.
+    """Return the ordinal of the step that an address names.
 
     Turns and steps count from 1, negative ones from the end; without a step it is the turn's last.  Raises
     UsageError: `bad-address`, `no-such-frame`, or `ambiguous-session` where the trace holds several.
@@ -62,7 +62,7 @@ def step_ordinal(address: str, spans: Sequence[Span]) -> int:
 
 
 def _thread(address: str, place: str, spans: Sequence[Span]) -> list[tuple[int, Span]]:
-    """The steps, with their ordinals, of the one thread that an address speaks of."""
+    """Return the steps, with their ordinals, of the thread that an address names."""
     threads = list(dict.fromkeys((span.session, span.thread) for span in spans))
     meant = [key for spelled in _SPELLINGS for key in _meant(place, threads, spelled)]
     if not meant:
@@ -78,11 +78,11 @@ def _as_typed(name: str) -> str:
 
 
 _SPELLINGS: Final = (escaped, _as_typed)
-"""How names may be written, the surer one first."""
+"""Spellings of names, the unambiguous one first."""
 
 
 def _meant(place: str, threads: Sequence[_Key], spelled: Callable[[str], str]) -> Iterator[_Key]:
-    """The threads whose name is spelled so; those come first whose session the address names."""
+    """Yield the threads whose name has this spelling, first those whose session the address names."""
     sessions: dict[str | None, list[str]] = {}
     for session, thread in threads:
         sessions.setdefault(session, []).append(thread)
@@ -102,12 +102,12 @@ def _meant(place: str, threads: Sequence[_Key], spelled: Callable[[str], str]) -
 
 
 def default_thread(threads: Sequence[str]) -> str:
-    """The thread that is meant where none is named: the main one, else the first."""
+    """Return the default thread: the main one, else the first."""
     return MAIN_THREAD if MAIN_THREAD in threads else threads[0]
 
 
 def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
-    """The error for an address that no step has."""
+    """Return the error for an address that no step has."""
     sessions = list(dict.fromkeys(session for session, _ in threads))
     names = ", ".join(escaped(str(name)) for name in sessions[:8])
     given = next(
@@ -138,7 +138,7 @@ def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
 
 
 def _counted(number: int, known: list[int], address: str, what: str) -> int:
-    """A 1-based or negative number as one of the known numbers; raises UsageError("no-such-frame")."""
+    """Return a 1-based or negative number as one of the known numbers; raises UsageError("no-such-frame")."""
     if number < 0 and -number <= len(known):
         return known[number]
     if number in known:

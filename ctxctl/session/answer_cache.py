@@ -1,8 +1,8 @@
-"""Answers about one trace that took a replay or many, kept in the user's cache beside the kept replay.
+"""Answers about one trace that took one or more replays, cached beside the cached replay.
 
-One small file for a trace and what it was replayed under, written whole: a digest of the rest, then answers
-by question.  A file of another trace, of other code or parameters, or one that is damaged is as good as not
-there.  Of two that write at once one may lose its answer, which is then worked out again.
+There is one small file per trace and parameters, written whole: a digest of the rest, then answers by
+question. A file of another trace, code or parameters, or a damaged one, is ignored. If two processes write at
+once, one may lose its answer, which is then computed again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 _CHECK: Final = 16
 LARGEST: Final = 1 << 20
-"""Bytes of an answer from which on it is not kept."""
-_ANSWERS: Final = 200
-"""Answers that are kept of a trace, the latest ones."""
-_MOST: Final = 8 << 20
-"""Bytes of the largest file that is read or written."""
+"""Answers of this many bytes or more are not cached."""
+_MAX_ANSWERS: Final = 200
+"""Most answers cached for a trace, the latest ones."""
+_MAX_BYTES: Final = 8 << 20
+"""Most bytes of a file that is read or written."""
 
 
 def digest_of(data: bytes) -> bytes:
-    """What a file begins with, of all that follows."""
+    """Return the digest of all that follows it in a file."""
     return xxhash.xxh3_128_digest(data)
 
 
@@ -41,13 +41,13 @@ class _Kept(msgspec.Struct, frozen=True):
     format: int
     made_under: str
     file: dict[str, Any]
-    """Of which trace, as `fingerprint_of` tells."""
+    """Identity of the trace; see `fingerprint_of`."""
     answers: dict[str, bytes]
-    """By question, the latest at the end."""
+    """Answers by question, the latest at the end."""
 
 
 class KeptAnswers:
-    """The kept answers about a trace as it is when this is made, under what it is replayed under."""
+    """The cached answers about the current state of a trace, for its replay parameters."""
 
     def __init__(self, key: StoreKey) -> None:
         self._key = key
@@ -57,15 +57,15 @@ class KeptAnswers:
         self._path = None if key.source.spooled else cache_file(key.source, f"answers-{name}")
 
     def find(self, question: str) -> bytes | None:
-        """The answer; None where none is kept."""
+        """Return the answer; None if none is cached."""
         found = self._load().get(question)
         if found is not None and self._path is not None:
             with suppress(OSError):
-                os.utime(self._path)  # the oldest are dropped first
+                os.utime(self._path)  # the oldest are removed first
         return found
 
     def keep(self, question: str, answer: bytes) -> None:
-        """Keep an answer, if the trace is still the same; nothing that goes wrong here is worth an error."""
+        """Cache an answer, if the trace is unchanged. Failures are ignored."""
         source = self._key.source
         if self._path is None or not self._key.steady() or len(answer) > LARGEST:
             return
@@ -74,18 +74,18 @@ class KeptAnswers:
         answers = self._load()
         answers.pop(question, None)
         answers[question] = answer
-        for oldest in list(answers)[:-_ANSWERS]:
+        for oldest in list(answers)[:-_MAX_ANSWERS]:
             del answers[oldest]
         kept = _Kept(FORMAT, self._key.made_under, self._file, answers)
         data = msgspec.msgpack.encode(kept)
-        if len(data) < _MOST:
+        if len(data) < _MAX_BYTES:
             replace_file(self._path, digest_of(data) + data)
 
     def _load(self) -> dict[str, bytes]:
         if self._path is None:
             return {}
         try:
-            data = read_own(self._path, _MOST)
+            data = read_own(self._path, _MAX_BYTES)
             if digest_of(data[_CHECK:]) != data[:_CHECK]:
                 return {}
             kept = from_msgpack(data[_CHECK:], _Kept)
@@ -99,6 +99,6 @@ class KeptAnswers:
 
 
 def answers_of(inspector: Inspector) -> KeptAnswers | None:
-    """The kept answers about an inspector's trace, as it replays that; None where none can be kept."""
+    """Return the cached answers about an inspector's trace; None if caching is impossible."""
     key = inspector.kept_replays.key(inspector.params, inspector.strategy, inspector.edits)
     return None if key is None else KeptAnswers(key)

@@ -23,7 +23,7 @@ _NAMED: Final = {
     "double_newline": "\n\n",
     "paragraph": "\n\n",
 }
-"""Separators that are named in the place of their text (`separator_policy` is a free string)."""
+"""Separators given by name instead of by text (`separator_policy` is a free string)."""
 
 
 class Joint(NamedTuple):
@@ -31,15 +31,15 @@ class Joint(NamedTuple):
 
     text: str
     known: bool
-    """Whether the assembly records it; else it is a line end, for want of anything better."""
+    """Whether the assembly records it. Otherwise it is assumed to be a line end."""
     name: str = ""
-    """The policy that the assembly names without saying what text it stands for, such as `message`."""
+    """The name that the assembly gives instead of a text, such as `message`."""
 
 
 def joint(step: Step) -> Joint:
-    """What the step's assembly puts between placements: a text, or the name of one.
+    """Return what the step's assembly puts between placements: a text, or the name of one.
 
-    A word by itself is a name: nobody glues messages together with the word `message`.
+    A single word is a name, because nobody joins messages with the word `message`.
     """
     stage = step.stages.get("assembly")
     separator = None if stage is None else stage.facts.get("separator")
@@ -47,19 +47,19 @@ def joint(step: Step) -> Joint:
 
 
 class Joints(NamedTuple):
-    """What stands between and behind the placements of a frame."""
+    """The text between and after the placements of a frame."""
 
     between: Joint
-    """What stands between each two placements."""
+    """The text between any two placements."""
     closes: list[str]
-    """By placement, what stands behind it, in front of the joint."""
+    """The text after each placement, before the joint."""
 
 
 def joints_of(step: Step, placements: Sequence[Placement]) -> Joints:
-    """What a frame's text has beside the texts of its placements.
+    """Return a frame's text besides the texts of its placements.
 
-    In `append` mode each assembly's separator stands between its own blocks: there is none for all, and what
-    is between those that two steps appended is not recorded.
+    In `append` mode each assembly's separator is between its own blocks only, and what is between the blocks
+    of two steps is not recorded.
     """
     closes = [p.closes for p in placements]
     if step.mode != "append":
@@ -81,10 +81,10 @@ def _joint_of(separator: str | None) -> Joint:
 
 
 def text_of(read: Callable[[Content], str], placement: Placement, *, canonical: bool = False) -> str:
-    """A placement's text without what stands around it; what has none says so in brackets.
+    """Return a placement's text without its surroundings, or a note in brackets if it has none.
 
-    It is the text that was sent; with `canonical`, JSON stands in its canonical form (`canonical_of`).
-    `read` gives the text of a content as a view may show it: `Inspector.text`.
+    It is the text that was sent; with `canonical`, JSON is in its canonical form (`canonical_of`). `read`
+    returns a content's text as a view may show it (`Inspector.text`).
     """
     if placement.content is None:
         why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
@@ -96,9 +96,9 @@ def text_of(read: Callable[[Content], str], placement: Placement, *, canonical: 
 
 
 def canonical_of(placement: Placement, text: str) -> str:
-    """The text with its JSON in canonical form: sorted keys, no spaces.
+    """Return the text with its JSON in canonical form: sorted keys, no spaces.
 
-    Only of what has its version from that form; everything else is as it is.
+    Only content whose version derives from that form is changed.
     """
     found = json_in(text) if placement.version is not None else None
     if found is None:
@@ -115,7 +115,7 @@ def canonical_of(placement: Placement, text: str) -> str:
 def assembled_text(
     step: Step, placements: Sequence[Placement], read: Callable[[Content], str], *, canonical: bool = False
 ) -> str:
-    """A frame's texts as they were sent, in order, with what stands between them."""
+    """Return a frame's texts as sent, in order, with what is between them."""
     between, closes = joints_of(step, placements)
     pairs = zip(placements, closes, strict=True)
     return between.text.join(

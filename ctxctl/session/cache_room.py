@@ -1,4 +1,4 @@
-"""What ctxctl keeps in the user's cache directory: how much, of what, and how room is made."""
+"""The contents of the user's cache directory: their sizes and kinds, and how space is freed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ctxctl.errors import UsageError
 from ctxctl.trace.cache_files import cache_directory
 
 MOST: Final = 2 << 30
-"""Bytes that everything may take together, unless the settings say otherwise."""
+"""Most bytes of the whole cache, unless the settings say otherwise."""
 _CAPTURES: Final = "captures"
 _OURS: Final = {
     "imports": re.compile(r"[0-9a-f]{32}"),
@@ -21,11 +21,11 @@ _OURS: Final = {
     "answers": re.compile(r"answers-"),
     "counts": re.compile(r"counts-"),
 }
-"""Names of what ctxctl makes: nothing else in the directory is counted, nor ever removed."""
+"""Names of ctxctl's own files. Nothing else in the directory is counted or removed."""
 
 
 class CacheEntry(NamedTuple):
-    """One thing that is kept, and dropped as a whole."""
+    """One cached thing, which is removed as a whole."""
 
     path: Path
     kind: str
@@ -37,7 +37,7 @@ class CacheEntry(NamedTuple):
 
 
 def cache_entries(directory: Path | None = None) -> list[CacheEntry]:
-    """Everything that is kept, what was used last at the end; nothing of it is opened."""
+    """Return all cache entries, the last used at the end. None is opened."""
     top = directory or cache_directory()
     if top is None:
         return []
@@ -47,9 +47,9 @@ def cache_entries(directory: Path | None = None) -> list[CacheEntry]:
 
 
 def prune_cache(most: int | None = None, *, spare: Path | None = None) -> int:
-    """Drop what was not used for longest until the rest has `most` bytes; return the bytes dropped.
+    """Remove the least recently used entries until the rest has `most` bytes. Return the bytes removed.
 
-    Counts and answers are never dropped for room: they are small, and bounded by themselves.
+    Counts and answers are never removed for space: they are small, and limit themselves.
     """
     entries = cache_entries()
     total = sum(entry.size for entry in entries)
@@ -64,7 +64,7 @@ def prune_cache(most: int | None = None, *, spare: Path | None = None) -> int:
 
 
 def clear_cache() -> int:
-    """Drop everything that is kept; return the bytes dropped."""
+    """Remove all cache entries. Return the bytes removed."""
     entries = cache_entries()
     for entry in entries:
         drop(entry)
@@ -72,7 +72,7 @@ def clear_cache() -> int:
 
 
 def drop(entry: CacheEntry) -> None:
-    """Remove an entry; who has it open goes on reading."""
+    """Remove an entry. Those who have it open can still read it."""
     if entry.path.is_dir():
         shutil.rmtree(entry.path, ignore_errors=True)
     else:
@@ -80,12 +80,12 @@ def drop(entry: CacheEntry) -> None:
 
 
 def room() -> int:
-    """Bytes that the cache may take, by the settings."""
+    """Return the bytes that the cache may take, by the settings."""
     from ctxctl.config import load
 
     try:
         return load().cache.get("max", MOST)
-    except UsageError:  # told by the command itself, where it reads them
+    except UsageError:  # reported by the command itself, when it reads them
         return MOST
 
 
@@ -107,7 +107,7 @@ def _files(top: Path, kind: str) -> Iterator[CacheEntry]:
 
 
 def _state(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """None of a file that another process has just removed or replaced."""
+    """Return a file's status; None if another process has just removed or replaced it."""
     try:
         return entry.stat(follow_symlinks=False)
     except OSError:

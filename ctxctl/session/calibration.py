@@ -1,6 +1,6 @@
-"""Which calibration a trace is shown under, and how one is fitted to a trace.
+"""The calibration that a trace is shown under, and the fitting of one to a trace.
 
-The fitting is imported only where it is used.
+The fitting is imported only on use.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SESSION: Final = "session"
 
 
 class Chosen(NamedTuple):
-    """A calibration and where it is from."""
+    """A calibration and its origin."""
 
     calibration: Calibration | None
-    """None: nothing is calibrated, or not yet."""
+    """None if nothing is calibrated, or not yet."""
     origin: str
     """`none`, `shipped`, `saved`, `session`, or `named` (a digest or a file)."""
     refused: tuple[RefusedModel, ...] = ()
-    """Models of the session itself that could not be calibrated, where it was to be fitted to that."""
+    """Models of the session that could not be calibrated, if it was to be fitted."""
     own: tuple[str, ...] = ()
     """Models whose fits are not the shipped ones."""
 
@@ -39,12 +39,12 @@ NOTHING: Final = Chosen(None, NONE)
 
 
 def chosen_calibration(name: str | None) -> Chosen:
-    """The calibration that was asked for.
+    """Return the requested calibration.
 
-    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves
-    the saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
-    counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that
-    is open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
+    `saved` (or None) is the user's saved fits over the shipped ones, or alone; `shipped` ignores saved ones;
+    a digest or a file uses that one's fits over the shipped ones. `none` leaves counts as they are and
+    expects nothing. `session` is empty: it is fitted once the trace is open. Raises
+    UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
     if name == NONE:
         return NOTHING
@@ -70,7 +70,7 @@ def _over_shipped(own: Calibration, origin: str, refused: tuple[RefusedModel, ..
 
 
 def sessions_of(results: Iterable[Step | Turn]) -> list[list[Lane]]:
-    """What the steps of a replay tell of their models' tokenizers, by session."""
+    """Return what the steps of a replay show of their models' tokenizers, by session."""
     from ctxctl.model.results import Step
     from ctxctl.tokens.calibrate.points import Gatherer
 
@@ -82,9 +82,9 @@ def sessions_of(results: Iterable[Step | Turn]) -> list[list[Lane]]:
 
 
 def fitted_to(steps: Iterable[Step], encoding: str, encoding_of: Callable[[str | None], str]) -> Chosen:
-    """A calibration fitted to the steps of one replay, whose encoding is `encoding`.
+    """Return a calibration fitted to the steps of one replay, whose encoding is `encoding`.
 
-    Steps of models that count with another encoding than the replay's are left out: a fit is to one encoding.
+    Steps of models with another encoding are left out: a fit is to one encoding.
     """
     from ctxctl.tokens.calibrate.calibration import calibrate
 
@@ -94,8 +94,8 @@ def fitted_to(steps: Iterable[Step], encoding: str, encoding_of: Callable[[str |
 
 
 def calibration_note(found: Chosen, encoding: str, model: str | None, target: str) -> dict[str, Any] | None:
-    """What a header says of a calibration in force, and of the model that the trace names first; None where
-    there is none, as for every target but the model."""
+    """Return a header's note on the calibration in force and on the trace's first model; None without a
+    calibration, or for another target than the model."""
     if found.calibration is None or target != MODEL:
         return None
     from ctxctl.tokens.calibrate.expect import model_weights

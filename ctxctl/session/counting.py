@@ -1,4 +1,4 @@
-"""Counting the contents of a trace, with the cache of counts asked in batches."""
+"""Count the contents of a trace, with batched queries to the cache of counts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ctxctl.tokens.cache import counts_at, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.overhead import written_size
 
-_AT_ONCE: Final = 4 << 20
-"""Bytes of the texts that the cache is asked for at once; they are decoded already and still remembered."""
-_LEAST: Final = 8
-"""Contents that the cache is asked for together: for fewer the longer question costs more than it saves."""
+_MAX_BATCH_BYTES: Final = 4 << 20
+"""Most bytes of texts in one query to the cache. They are decoded already and still in memory."""
+_MIN_BATCH: Final = 8
+"""Fewest contents in one query. For fewer, the longer query costs more than it saves."""
 
 
 class CountingRoom:
-    """A token counter with a cache of counts.  It is thread-safe."""
+    """A token counter with a cache of counts. Thread-safe."""
 
     def __init__(self, encoding: str) -> None:
         path = default_path()
@@ -27,26 +27,26 @@ class CountingRoom:
         self.counter = Counter(encoding, self._cache)
 
     def trim(self, text: str, tokens: int, side: str) -> str:
-        """The text cut exactly at a token bound."""
+        """Return the text cut exactly at a token bound."""
         from ctxctl.tokens.trim import trim
 
         return trim(self.counter, text, tokens, "tail" if side == "tail" else "head")
 
     def count(self, text: str) -> tuple[int, bool]:
-        """Tokens of a text, and whether the count is exact."""
+        """Return a text's tokens, and whether the count is exact."""
         return self.counter.count(text)
 
     def count_of(self, content: Content, contents: ContentStore) -> tuple[int, bool]:
-        """Tokens of a content, noted in it."""
+        """Return a content's tokens, and store them in it."""
         counted = content.count
         if counted is None:
             counted = content.count = self.counter.count(contents.text(content))
         return counted
 
     def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> None:
-        """Take over what the cache knows of a batch's new contents, all with one question to it.
+        """Take the cached counts of a batch's new contents, with one query.
 
-        Of fewer than `least` it is asked one by one, which is cheaper where no other thread is at work.
+        With fewer than `least`, they are queried one by one, which is cheaper without other threads.
         """
         new = [
             content
@@ -58,7 +58,7 @@ class CountingRoom:
         fresh: dict[Content, None] = {}
         size = 0
         for content in new:
-            if content not in fresh and size + content.size <= _AT_ONCE:
+            if content not in fresh and size + content.size <= _MAX_BATCH_BYTES:
                 size += content.size
                 fresh[content] = None
         if not fresh:
@@ -69,9 +69,9 @@ class CountingRoom:
                 content.count = found
 
     def counted(self, batches: Iterable[list[Event]], contents: ContentStore) -> Iterator[list[Event]]:
-        """Batches of a trace's events, each once the cache was asked for its contents."""
+        """Yield batches of a trace's events after querying the cache for their contents."""
         for batch in batches:
-            self.foresee(batch, contents, _LEAST)
+            self.foresee(batch, contents, _MIN_BATCH)
             yield batch
 
     def flush(self) -> None:
@@ -80,13 +80,13 @@ class CountingRoom:
             self._cache.flush()
 
     def close(self) -> None:
-        """Write new counts to disk and let the file go."""
+        """Write new counts to disk and close the file."""
         if self._cache is not None:
             self._cache.close()
 
 
 class Recount:
-    """Counts each content once; texts that were ever counted are not counted again."""
+    """Counts each content once. Texts with a cached count are not counted again."""
 
     def __init__(self, contents: ContentStore, encoding: str) -> None:
         self._contents = contents
@@ -95,18 +95,18 @@ class Recount:
         self._counted: dict[str, tuple[int, bool]] = {}
 
     def count(self, content: Content) -> tuple[int, bool]:
-        """Tokens of a content, and whether that is exact for the encoding."""
+        """Return a content's tokens, and whether they are exact for the encoding."""
         counted = self._counted.get(content.digest)
         if counted is None:
             counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
         return counted
 
     def written(self, content: Content) -> int | None:
-        """As `Inspector.written`, under this encoding."""
+        """See `Inspector.written`, with this encoding."""
         return written_size(self._contents.text(content), self._room, self._encoding)
 
     def trim(self, text: str, tokens: int, side: str) -> str:
-        """A text cut exactly at a token bound of this encoding."""
+        """Return a text cut exactly at a token bound of this encoding."""
         return self._room.trim(text, tokens, side)
 
     def flush(self) -> None:
@@ -114,7 +114,7 @@ class Recount:
         self._room.flush()
 
     def close(self) -> None:
-        """Write new counts to disk and let the file go."""
+        """Write new counts to disk and close the file."""
         self._room.close()
 
 
@@ -126,17 +126,17 @@ class Recounts:
         self._contents = contents
         self._by_encoding: dict[str, Recount] = {}
         self._written: dict[tuple[str, str], int | None] = {}
-        """By digest and encoding, the size of a tool's definition as a provider writes it out."""
+        """Size of a tool's definition in the provider's form, by digest and encoding."""
 
     def of(self, encoding: str) -> Recount:
-        """What counts with an encoding."""
+        """Return the counter of an encoding."""
         found = self._by_encoding.get(encoding)
         if found is None:
             found = self._by_encoding.setdefault(encoding, Recount(self._contents, encoding))
         return found
 
     def written(self, content: Content, encoding: str, *, own: bool) -> int | None:
-        """As `Inspector.written`; `own`: the encoding counts as the replay's does."""
+        """See `Inspector.written`; `own` means that the encoding counts like the replay's."""
         key = (content.digest, encoding)
         if key not in self._written:
             if own:
@@ -151,6 +151,6 @@ class Recounts:
             recount.flush()
 
     def close(self) -> None:
-        """Write new counts to disk and let the files go."""
+        """Write new counts to disk and close the files."""
         for recount in self._by_encoding.values():
             recount.close()

@@ -1,4 +1,4 @@
-"""Edits of a what-if against one trace: which items `--drop` takes away, and which texts `--set` replaces."""
+"""Resolve the edits of a what-if: the items that `--drop` removes, the texts that `--set` replaces."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ctxctl.session.resolver import ItemFound, SeveralItems, TextOf, ambiguous_i
 from ctxctl.wording import plural
 
 _NEAR: Final = 3
-_LOOKED_AT: Final = 20_000
-"""Names among which a near one is looked for."""
-_LONGEST: Final = 80
-_FEW: Final = 8
-"""Up to so many names, an error lists all of them."""
+_MAX_COMPARED: Final = 20_000
+"""Most names among which a near one is searched."""
+_MAX_NAME: Final = 80
+_MAX_LISTED: Final = 8
+"""Up to this many names, an error lists all of them."""
 _HOW: Final = "write kind:KIND, source:SOURCE, server:SERVER or item:ID"
 
 Items = set[tuple[ThreadKey, str]]
@@ -33,11 +33,11 @@ FACETS: Final[Mapping[str, Callable[[str, ItemFacets], str | None]]] = {
     "server": lambda _item, facets: facets.server,
     "item": lambda item, _facets: item,
 }
-"""What a selector can name, in the order in which people think of them."""
+"""The facets that a selector can name, in the order of likely use."""
 
 
 class Resolved(NamedTuple):
-    """Edits ready to be replayed under, and what to say of them."""
+    """Resolved edits, ready for a replay, and what to report about them."""
 
     edits: Edits | None
     told: Edited
@@ -49,11 +49,9 @@ NOTHING: Final = Resolved(None, UNEDITED)
 def resolved_edits(
     inventory: Callable[[], Inventory], store: ContentStore, drop: Sequence[str], texts: Texts, text: TextOf
 ) -> Resolved:
-    """What `drop` and `set` come to in a trace; `inventory` is asked only where something is given.
+    """Resolve `drop` and `texts` against a trace. `inventory` is only called if either is given.
 
-    `text` gives the text of a content, where an item is named by it.
-
-    Raises what `resolve_edits` raises.
+    `text` returns a content's text, for items named by it. Raises what `resolve_edits` raises.
     """
     given = [Replacement(*one) for one in texts.items()] if isinstance(texts, Mapping) else texts
     if not drop and not given:
@@ -65,7 +63,7 @@ def resolve_edits(
     inventory: Inventory, store: ContentStore, drop: Sequence[str], replacements: Sequence[Replacement],
     text: TextOf,
 ) -> Resolved:  # fmt: skip
-    """Settle what is dropped and set; `text` gives the text of a content, where an item is named by it.
+    """Resolve what is dropped and set; `text` returns a content's text, for items named by it.
 
     Raises UsageError: `bad-drop`, `nothing-dropped`, `unknown-item`, `ambiguous-item`, `bad-set`.
     """
@@ -89,7 +87,7 @@ def resolve_edits(
 
 
 def _selected(inventory: Inventory, typed: str, text: TextOf) -> tuple[str, Items]:
-    """A selector with its facet, and the items that it matches."""
+    """Return a selector with its facet, and the items that it matches."""
     facet, colon, value = typed.partition(":")
     if colon and facet in FACETS:
         value = value.removeprefix("mcp:") if facet == "server" else value
@@ -135,7 +133,7 @@ def _of_kinds(inventory: Inventory, kinds: Collection[str]) -> Items:
 
 
 def _named(inventory: Inventory, name: str, text: TextOf) -> tuple[str, Items] | None:
-    """The selector of the one item that a name means, and the item in each thread that has it.
+    """Return the selector of the one item that a name means, and the item in each thread that has it.
 
     Raises UsageError: `ambiguous-item`; `no-such-item` for a version that the item never had.
     """
@@ -149,7 +147,7 @@ def _named(inventory: Inventory, name: str, text: TextOf) -> tuple[str, Items] |
 
 
 def _nothing(inventory: Inventory, facet: str | None, value: str) -> UsageError:
-    """The error for a selector that matches nothing, with what is there."""
+    """Return the error for a selector that matches nothing, with the existing values."""
     names: dict[str, None] = {}
     for _, item, facets in inventory.items():
         for name in FACETS if facet is None else (facet,):
@@ -164,25 +162,25 @@ def _nothing(inventory: Inventory, facet: str | None, value: str) -> UsageError:
 
 
 def _near(value: str, names: Iterable[str]) -> str | None:
-    """All names where there are few, else those like one."""
+    """Return all names if there are few, else similar ones."""
     from difflib import get_close_matches
 
     known = list(names)
-    if 0 < len(known) <= _FEW:
+    if 0 < len(known) <= _MAX_LISTED:
         return "there are: " + ", ".join(_short(name) for name in sorted(known))
-    bare = {_bare(name): name for name in known[:_LOOKED_AT]}
-    like = get_close_matches(_bare(value)[:_LONGEST], bare, _NEAR)
+    bare = {_bare(name): name for name in known[:_MAX_COMPARED]}
+    like = get_close_matches(_bare(value)[:_MAX_NAME], bare, _NEAR)
     return "near: " + ", ".join(_short(bare[name]) for name in like) if like else None
 
 
 def _bare(name: str) -> str:
-    """A selector without its facet."""
+    """Return a selector without its facet."""
     facet, colon, value = name.partition(":")
     return value if colon and facet in FACETS else name
 
 
 def _with_what_belongs(inventory: Inventory, matched: Items) -> tuple[Items, int]:
-    """The matched items, their calls and results, and summaries of nothing but them; how many of the last."""
+    """Return the matched items with their calls, results and summaries; the number of the latter."""
     gone: dict[ThreadKey, set[str]] = {}
     calls = set()
     for key, item in matched:
@@ -197,9 +195,9 @@ def _with_what_belongs(inventory: Inventory, matched: Items) -> tuple[Items, int
 
 
 def _emptied(shelf: ThreadItems, gone: set[str]) -> Iterator[str]:
-    """Summaries that stand for dropped items only, also by way of one another; `gone` takes them in."""
+    """Yield summaries of dropped items only, also through other summaries; `gone` is extended by them."""
     waiting: dict[str, int] = {}
-    """By summary, how many of its sources are still there."""
+    """Number of remaining sources, by summary."""
     summed_in: dict[str, list[str]] = {}
     for name, sources in shelf.into.items():
         if sources and name not in gone:
@@ -229,7 +227,7 @@ def _texts(
     texts: _Texts = {}
     replaced: list[Replaced] = []
     seen: set[str] = set()
-    # What names a version goes before what names them all.
+    # A replacement of one version takes precedence over one of all versions.
     for one in sorted(replacements, key=lambda r: _whole(inventory, r.item), reverse=True):
         if one.item in seen:
             raise UsageError("bad-set", f"{_quoted(one.item)} is set twice")
@@ -241,7 +239,7 @@ def _texts(
 
 
 def _meant(inventory: Inventory, one: Replacement, text: TextOf) -> Replacement:
-    """A replacement under the id of the item that its name means; as it is where it names none."""
+    """Return a replacement with the id of the item that its name means; unchanged if it means none."""
     if not one.item.strip() or any(shelf.book.find(one.item) for shelf in inventory.shelves.values()):
         return one
     answer = resolve_item(inventory, one.item, text)
@@ -308,7 +306,7 @@ def _quoted(name: str) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+    return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 
 NOT_KNOWN: Final = (
@@ -320,7 +318,7 @@ NOT_KNOWN: Final = (
 
 
 def edit_notes(edited: Edited) -> Iterator[str]:
-    """Sentences on what is dropped and set, and what nobody knows of it; they may hold names of the trace."""
+    """Yield sentences on what is dropped and set. They may hold names of the trace."""
     if edited.drops:
         yield "As if never there: " + drops_text(edited) + "."
     for one in edited.texts:
@@ -330,7 +328,7 @@ def edit_notes(edited: Edited) -> Iterator[str]:
 
 
 def drops_text(edited: Edited) -> str:
-    """What the selectors matched, and what went with it."""
+    """Return what the selectors matched, and what was dropped with it."""
     said = [f"{_short(one.selector)} ({plural(one.items, 'item')})" for one in edited.drops]
     if edited.calls:
         said.append(
@@ -342,7 +340,7 @@ def drops_text(edited: Edited) -> str:
 
 
 def replaced_text(one: Replaced) -> str:
-    """What stands in the place of what."""
+    """Return what replaces what, in words."""
     name = _short(one.item) if one.version is None else f"{_short(one.item)}@{_short(one.version)}"
     versions = plural(one.versions, "version") if one.versions else "its recorded text"
     source = f"{one.name}, " if one.name else ""

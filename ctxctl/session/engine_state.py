@@ -1,7 +1,7 @@
-"""A replay in the middle of its trace, as data: another run goes on with it once the trace has grown.
+"""The state of an unfinished replay as data, from which another run continues when the trace has grown.
 
-What is written is the engine, what the writer of the kept replay knows of its rows, and what the reader of
-the trace remembers; what a run is made under (rules, counters, the store of contents) it brings itself.
+The data holds the engine, the writer's state and the trace reader's state. The parameters of a run (rules,
+counters, the content store) are not in it; each run has its own.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ _TABLE: Final = GraphTable(
         expect, following,
     ),
     {
-        # What follows from the rest, or is known by the identity of an object that another run has not.
+        # These follow from the rest, or are keyed by the identity of objects of one run.
         item_table.ItemTable: {"known": dict, "versions": dict, "newest": dict, "_digests": dict},
         placements.Placer: {"_blocks": dict},
         reweighing.Reweigher: {"_lists": dict},
-        # What the run that goes on brings itself.
+        # The run that continues has its own of these.
         run.Engine: {"seen": lambda: None},
         ordering.StepOrder: {"ends": lambda: None},
         weighing.Weigher: {"_count": lambda: None},
@@ -89,7 +89,7 @@ PlacementsOf = Callable[[Sequence[int], Sequence[Content]], list[Placement]]
 
 
 class Resumed(msgspec.Struct, frozen=True):
-    """A replay that can go on."""
+    """A replay that can continue."""
 
     engine: Engine
     reading: TracePass
@@ -106,9 +106,9 @@ def mark_of(
     places: StepPlaces,
     writer: WriterState,
 ) -> Mark:
-    """The state of a pass that has fed its engine all that was read.
+    """Return the state of a pass that has fed its engine everything read.
 
-    Raises NotKeptError where something of it cannot be written down.
+    Raises NotKeptError if part of it cannot be encoded.
     """
     trace, at = reading.trace, reading.at
     if trace.repeats or trace.covered < at:
@@ -139,9 +139,9 @@ def resume(
     places: Callable[[], StepPlaces],
     placed: PlacementsOf,
 ) -> Resumed | None:
-    """The replay again, over a trace that begins as the marked one did; None where it cannot go on.
+    """Return the replay over a trace that begins like the marked one; None if it cannot continue.
 
-    The trace must not have been read yet.  Raises DamagedError.
+    The trace must not have been read yet. Raises DamagedError.
     """
     if (
         mark.given != given
@@ -171,12 +171,12 @@ def resume(
 
 
 def _outside(rules: ReplayRules, report: object) -> Sequence[object]:
-    """What every run has of its own, in one order."""
+    """Return the objects that every run has itself, in a fixed order."""
     return rules, rules.store, rules.count, report, getattr(rules.scales, "written", None)
 
 
 def _bring(engine: Engine, rules: ReplayRules, places: Callable[[], StepPlaces]) -> None:
-    """Give an engine what stood outside, and what looking ahead says now of the steps that are open."""
+    """Give an engine the run's own objects, and the current lookahead of its open steps."""
     for one in engine.threads.values():
         one.book.relearn()
         weigher = one.placer.weigher
@@ -195,7 +195,7 @@ def _bring(engine: Engine, rules: ReplayRules, places: Callable[[], StepPlaces])
 
 
 def _is_before(content: Content, at: int) -> bool:
-    """Whether a text is made, or was shown by then."""
+    """Return whether a text was made, or inline, before `at`."""
     first = getattr(content.origin, "first", None)
     return first is None or first < at
 
@@ -224,9 +224,7 @@ def _restored(contents: Contents, stored: list[StoredContent]) -> list[Content]:
 
 
 def _digest_of_ends(places: StepPlaces, at: int) -> bytes:
-    """What looking ahead says of the steps that begin before a byte: of those that end behind it, only
-    that they do.
-    """
+    """Return a digest of the lookahead for steps that begin before a byte; later ends count only as later."""
     digest = xxhash.xxh3_128()
     for span in places.spans:
         if span.start >= at:

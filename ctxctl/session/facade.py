@@ -1,4 +1,4 @@
-"""The façade that every view uses: a trace, the policy and encoding it is replayed under, and its caches."""
+"""The façade for all views: a trace, its replay parameters (policy, encoding, …), and its caches."""
 
 from __future__ import annotations
 
@@ -62,31 +62,31 @@ if TYPE_CHECKING:
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "ReportedProblems"]
 
 Progress = Callable[[float], None]
-"""Told the share of the trace read so far, 0 to 1, now and then."""
+"""Called from time to time with the share of the trace read so far, 0 to 1."""
 
 
 _SOURCE_LINE: Final = re.compile(rb'"source_line":([0-9]{1,15})')
-"""What an import writes near the beginning of each event."""
-_HEAD: Final = 1 << 11
-"""Bytes at the beginning of an event in which that stands."""
+"""The key that an import writes near the start of each event."""
+_EVENT_HEAD: Final = 1 << 11
+"""Bytes at the start of an event that may hold the key."""
 
 
 class Inspector:
-    """One opened trace.  Methods may be called from several threads; `replay` passes are independent."""
+    """One opened trace. Methods may be called from several threads; `replay` passes are independent."""
 
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self.opened = opened
         self.trace = opened.trace
         self.redactor = redactor_of(opened.trace)
-        """What was redacted in the trace: no surface shows it."""
+        """Masks what was redacted in the trace, for every view."""
         self.format = opened.format
         self.learned = opened.learned
-        """What was put into a log that it does not hold itself."""
+        """What was added to a log from a learned set."""
         self.params = self.redactor.params(params)
         self.strategy = policy
-        """The policy that the trace is replayed under; None is `recorded`."""
+        """The policy that the trace is replayed under; None for `recorded`."""
         self._lock = RLock()
-        """Guards the cursor and the caches; never held for a whole pass."""
+        """Guards the cursor and the caches. It is never held for a whole pass."""
         self._surveying = RLock()
         self._indexing = RLock()
         self._survey_rows = Survey()
@@ -94,7 +94,7 @@ class Inspector:
         self._recounts = Recounts(self._counter, opened.trace.contents)
         self._limiter = LimitFinder(params.runtime, params.own_models)
         self._found = ReportedProblems()
-        """What the engine reported in the first pass, or in the last one that came to its end."""
+        """The engine's reports of the first pass, or of the last complete one."""
         self._summary: Summary | None = None
         self._outline: Outline | None = None
         self._snapshots: Snapshots | None = None
@@ -103,11 +103,11 @@ class Inspector:
         self._ahead: ModeLookahead | None = None
         self.kept_replays = KeptReplays(self.trace)
         self.store_rows: tuple[int, OpenRows] | None = None
-        """The size that the trace had and its rows, once somebody has asked for them (`rows_of`)."""
+        """The trace's size and its rows, once requested by `rows_of`."""
         self.inventory: Inventory | None = None
-        """What items there are, once somebody has asked."""
+        """The items of the trace, once requested."""
         self.edits: Edits | None = None
-        """What is supposed to be gone from the session, or otherwise in it."""
+        """Edits of a what-if; None without any."""
 
     @classmethod
     def open(
@@ -129,13 +129,13 @@ class Inspector:
         """Open a native or foreign trace; `-` is stdin.
 
         Args:
-            limits: Supposed in place of the recorded ones.
-            drop: Items that are supposed never to have been there: `kind:KIND`, `source:SOURCE`,
-                `server:SERVER`, `item:ID`, or a bare word that is one of these only.
-            set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
-            calibration: As `calibration.chosen` takes it; `session` goes through the trace once to fit it.
-            learned: As `choose_set` takes it.
-            own_models: What the user's settings say of models; nothing is read from the settings here.
+            limits: Supposed limits that replace the recorded ones.
+            drop: Items to leave out: `kind:KIND`, `source:SOURCE`, `server:SERVER`, `item:ID`, or a bare
+                word that is only one of these.
+            set: Texts that replace items' own, by `ID` or `ID@VERSION`.
+            calibration: See `calibration.chosen_calibration`; `session` reads the trace once to fit it.
+            learned: See `choose_set`.
+            own_models: The models of the user's settings. The settings are not read here.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
@@ -157,18 +157,18 @@ class Inspector:
         return made
 
     def edit(self, drop: Sequence[str], set: Texts) -> None:  # noqa: A002
-        """Suppose contents to be others from here on; raises UsageError (see `resolve_edits`)."""
+        """Apply edits of a what-if from now on. Raises UsageError (see `resolve_edits`)."""
         self.edits, edited = self.edits_of(drop, set)
         self.params = msgspec.structs.replace(self.params, edited=edited)
 
     def edits_of(self, drop: Sequence[str], set: Texts) -> Resolved:  # noqa: A002
-        """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
+        """Return such edits resolved against this trace. Raises UsageError (see `resolve_edits`)."""
         from ctxctl.session.edits import resolved_edits
 
         return resolved_edits(self.items, self.trace.contents, drop, set, self.text)
 
     def items(self, progress: Progress | None = None) -> Inventory:
-        """What items there are; goes through the trace where it was not gone through yet, or has grown."""
+        """Return the items of the trace. Reads the trace if it was not read yet, or has grown."""
         from ctxctl.session.inventory import Inventory
 
         known = self.inventory
@@ -183,18 +183,18 @@ class Inspector:
 
     @property
     def problems(self) -> list[Problem]:
-        """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
+        """The problems so far, by line and byte. An importer's problems have places in the foreign file."""
         found = sorted([*self.opened.problems, *self.trace.problems, *self._found.kept])
         return [self.redactor.problem(problem) for problem in found]
 
     @property
     def problem_count(self) -> int:
-        """Number of problems found so far, those not kept included."""
+        """Number of problems so far, including those not kept."""
         return len(self.opened.problems) + self.trace.problem_count + self._found.count
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What the import as a whole did not understand of a capture, a sentence each, by line."""
+        """What the import did not understand of the capture as a whole, as sentences, by line."""
         found = sorted(problem for problem in self.opened.problems if problem.slug in DOUBTS)
         return tuple(
             f"line {p.line:,}: {p.message}" if p.line else p.message
@@ -203,18 +203,18 @@ class Inspector:
 
     @property
     def finding_count(self) -> int:
-        """As `problem_count`, less the notes: the number that ``--strict`` goes by."""
+        """`problem_count` without notes: the number for ``--strict``."""
         return self.problem_count - sum(problem.is_note for problem in self.opened.problems)
 
     @property
     def summary(self) -> Summary | None:
-        """Totals of the last replay that came to its end."""
+        """Totals of the last complete replay."""
         return self._summary
 
     def replay(self, progress: Progress | None = None, *, skipped: bool = False) -> Iterator[Step | Turn]:
-        """Replay from the first line: steps in the order in which they begin, each turn after its last step.
+        """Replay from the first line. Yield steps in order of their beginning, each turn after its last step.
 
-        With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
+        With `skipped`, changes include the skipped items: as many as the frame holds, at each step.
         """
         kept = None if skipped else self.kept_replay()
         told = 0
@@ -232,11 +232,11 @@ class Inspector:
             yield from at.done
 
     def steps(self, progress: Progress | None = None, *, settle: bool = False) -> Iterator[StepAt]:
-        """Each step with its frame: from the cache where the replay is kept there."""
+        """Yield each step with its frame, from the cached replay if there is one."""
         yield from (one.at for one in walked(self, progress, settle=settle))
 
     def read_whole(self, progress: Progress | None = None) -> None:
-        """Have `problems` and `summary` of the whole trace, by a replay where they are not known."""
+        """Make `problems` and `summary` cover the whole trace, by a replay if they do not."""
         if self._summary is not None:
             return
         kept = self.kept_replay()
@@ -246,16 +246,16 @@ class Inspector:
             self.take_over(kept)
 
     def kept_replay(self) -> SessionStore | None:
-        """The replay of the trace in the user's cache; None where none is kept, or it cannot be."""
+        """Return the cached replay of the trace; None if there is none or there cannot be one."""
         with self._lock:
             return self.kept_replays.of(self)
 
     def keeps_replay(self) -> bool:
-        """Whether a pass to the end would be kept: it can be, and none is yet."""
+        """Return whether a complete pass would be cached: it can be, and none is yet."""
         return self.kept_replay() is None and self.kept_replays.keeps(self.params, self.strategy, self.edits)
 
     def take_over(self, kept: SessionStore, *, settle: bool = True) -> None:
-        """Know what a replay to the end would have told; without `settle`, what reading the trace would."""
+        """Take problems and summary from a cached replay; without `settle`, only the problems of reading."""
         if settle:
             self._found, self._summary = ReportedProblems(), kept.summary
             self._found.kept, self._found.count = list(kept.about.found), kept.about.found_count
@@ -263,28 +263,28 @@ class Inspector:
         self.trace.restore(kept.about.problems, kept.about.problem_count)
 
     def forget_replay(self) -> None:
-        """The kept replay is damaged: do without it."""
+        """Drop a damaged cached replay and do without it."""
         with self._lock:
             self.kept_replays.forget()
 
     def _keeping(self, *, skipped: bool) -> StoreWriter | None:
-        """What writes a pass down for next time; None where it is kept already, or cannot be."""
+        """Return a writer that caches a pass; None if it is cached already or cannot be."""
         if skipped or self.kept_replay() is not None:
             return None
         return self.kept_replays.writer(self.params, self.strategy, self.edits)
 
     def counted(self, start: int = 0, first_line: int = 1) -> Iterator[list[Event]]:
-        """The trace's events as they are read together, their contents counted as far as that pays off."""
+        """Yield the events in batches as they are read. Contents are counted ahead where that pays."""
         return self.counted_of(self.trace.batches(start, first_line))
 
     def counted_of(self, batches: Iterable[list[Event]]) -> Iterator[list[Event]]:
-        """Batches of the trace's events, their contents counted as `counted` has it."""
+        """Yield batches of the trace's events, with contents counted ahead as in `counted`."""
         return self._counter.counted(batches, self.trace.contents)
 
     def _batches(
         self, engine: Engine, found: ReportedProblems, writer: StoreWriter | None
     ) -> Iterator[list[Event]]:
-        """The events of a pass; of one that is written down, where it can be gone on with is marked."""
+        """Yield the events of a pass. For a cached pass, mark where a later run may continue."""
         if writer is None or not writer.marks:
             return self.counted()
         from ctxctl.session.grown_replay import Marking
@@ -293,7 +293,7 @@ class Inspector:
 
     @property
     def looked_ahead(self) -> bool:
-        """Whether the whole trace was asked for a thread's mode: it may say another once it has grown."""
+        """Whether a thread's mode was looked up in the whole trace; it may change when the trace grows."""
         return self._ahead is not None
 
     def _events(self, start: int, first_line: int) -> Iterator[Event]:
@@ -308,11 +308,11 @@ class Inspector:
         seen: Callable[[Event, Engine], None] | None = None,
         settle: bool = False,
     ) -> Iterator[tuple[StepAt, Engine]]:
-        """Replay from the first line: each step with its frame, and the engine that has just finished it.
+        """Replay from the first line. Yield each step with its frame, and the engine that finished it.
 
-        A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.  With
-        `settle` it stands for them: `problems` and `summary` are its own once it has come to its end.
-        `seen` is told of each event once the engine has taken it in, after the steps that it finished.
+        The pass changes no state of the inspector, which reports the trace's problems by other passes. With
+        `settle`, the complete pass sets `problems` and `summary`. `seen` is called with each event after the
+        engine has taken it, and after the steps that it finished.
         """
         found = self.reporting() if settle else ReportedProblems()
         engine = self._engine(found.add, skipped=skipped)
@@ -344,7 +344,7 @@ class Inspector:
         yield from steps_with_turns(engine, engine.end())
 
     def summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
-        """Totals of a pass that has come to its end."""
+        """Return the totals of a complete pass."""
         problems = len(self.opened.problems) + self.trace.problem_count + found.count
         return engine.totals.summary(problems=problems, unique_contents=len(self.trace.contents))
 
@@ -355,16 +355,16 @@ class Inspector:
         self._summary = self.summary_of(engine, found)
 
     def places(self, progress: Progress | None = None) -> StepPlaces:
-        """Which steps there are, from the index; nothing is replayed."""
+        """Return the trace's steps, from the index. Nothing is replayed."""
         with self._indexing:
             if self._places is None:
                 self._places = step_places(step_index(self.trace, progress), self.redactor)
             return self._places
 
     def outline(self, progress: Progress | None = None) -> Outline:
-        """One row for each step; the first call replays the trace, later ones return the same value.
+        """Return one row for each step. The first call replays the trace; later calls return the same value.
 
-        While it runs, `known` has the rows so far, and other threads may open those steps.
+        Meanwhile `known` has the rows so far, and other threads may open those steps.
         """
         with self._surveying:
             if self._outline is None:
@@ -373,21 +373,21 @@ class Inspector:
 
     @property
     def known(self) -> Sequence[Row]:
-        """The rows that a running `outline` has so far; only ever grows at its end."""
+        """The rows so far of a running `outline`; it only grows at the end."""
         return self._survey_rows.rows
 
     @property
     def surveyed(self) -> Survey:
-        """What a running or finished `outline` has noted."""
+        """The notes of a running or finished `outline`."""
         return self._survey_rows
 
     @property
     def late_events(self) -> int:
-        """Number of events so far for steps that were over: what they say is missing from those steps."""
+        """Number of events so far that came after their step's end and are missing from it."""
         return self._found.late
 
     def _survey(self, progress: Progress | None) -> Outline:
-        """Keep a row for each step; where the trace is replayed, snapshots too, to come back to any step."""
+        """Keep a row for each step and, if the trace is replayed, snapshots for random access."""
         kept = self.kept_replay()
         if kept is not None:
             survey = self._survey_rows = Survey()
@@ -424,7 +424,7 @@ class Inspector:
         return Outline(tuple(survey.rows), self.summary_of(engine, found))
 
     def reporting(self) -> ReportedProblems:
-        """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
+        """Return the problems of a new pass. They are visible at once if no pass is complete yet."""
         found = ReportedProblems()
         if self._summary is None:
             self._found = found
@@ -434,7 +434,7 @@ class Inspector:
         return Engine(self.rules(skipped=skipped), report)
 
     def rules(self, *, skipped: bool = False) -> ReplayRules:
-        """What every replay of this inspector is made under."""
+        """Return the rules of this inspector's replays."""
         params = self.params
         return ReplayRules(
             target=params.target,
@@ -464,37 +464,37 @@ class Inspector:
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:
-        """Tokens of a content: counted once for a trace, and never again for a text counted before."""
+        """Return a content's tokens, and whether they are exact. Each distinct text is counted only once."""
         return content.count or self._counter.count_of(content, self.trace.contents)
 
     def _counter_of(self, encoding: str) -> Count:
-        """What counts with an encoding, for steps of models that have another one than the replay."""
+        """Return the counter of an encoding, for steps of models that have another one than the replay."""
         if same_ranks(encoding, self.params.encoding):
             return self._count
         return self._recounts.of(encoding).count
 
     def written(self, content: Content, encoding: str) -> int | None:
-        """Tokens of a tool's definition as OpenAI writes it out for models of an encoding.
+        """Return the tokens of a tool's definition in the form that OpenAI gives to models of an encoding.
 
-        None of what is no definition of a function: nobody knows how that is written out.
+        None if it is no definition of a function, because its form is unknown.
         """
         return self._recounts.written(content, encoding, own=same_ranks(encoding, self.params.encoding))
 
     def _look_ahead(self, key: Any) -> Any:
-        """Modes need the injections of the whole trace where the first step does not settle them."""
+        """Return what the whole trace says about a thread's mode, if its first step does not settle it."""
         with self._lock:
             if self._ahead is None:
                 self._ahead = ModeLookahead(self.trace, self.params.target)
             return self._ahead.of(key)
 
     def _ends(self) -> Ends | None:
-        """Where steps end, from the index."""
+        """Return where steps end, from the index."""
         return self.places().until
 
     def at(self, ordinal: int) -> StepAt:
-        """A step with its placements, by its ordinal; raises UsageError("no-such-frame").
+        """Return a step with its placements, by its ordinal. Raises UsageError("no-such-frame").
 
-        Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
+        Replays from the nearest snapshot before it, or from the start if there is none.
         """
         with self._lock:
             kept = self.kept_replay()
@@ -517,29 +517,29 @@ class Inspector:
             raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
 
     def step(self, ordinal: int) -> Step:
-        """One step, by its ordinal."""
+        """Return a step, by its ordinal."""
         return self.at(ordinal).step
 
     def frame(self, ordinal: int) -> Frame:
-        """One step's placements in order, by its ordinal."""
+        """Return a step's placements in order, by its ordinal."""
         at = self.at(ordinal)
         return Frame(at.step, tuple(at.placements))
 
     def turn(self, ordinal: int) -> Turn:
-        """The turn that holds a step, by the step's ordinal."""
+        """Return the turn of a step, by the step's ordinal."""
         end = self._survey_rows.turn_end(ordinal)
         turn = self.at(end if end is not None else self.places().turn_end(ordinal)).turn
         assert turn is not None
         return turn
 
     def previous(self, ordinal: int) -> int | None:
-        """Ordinal of the frame before: the preceding step of the same session and thread."""
+        """Return the ordinal of the previous step of the same session and thread."""
         if ordinal < len(self._survey_rows.rows):
             return self._survey_rows.before[ordinal]
         return self.places().previous(ordinal)
 
     def resolve(self, address: str) -> int:
-        """The ordinal that ``[SESSION/][THREAD:]TURN[.STEP]`` or an id of the runtime names.
+        """Return the ordinal for ``[SESSION/][THREAD:]TURN[.STEP]`` or for an id of the runtime.
 
         Raises UsageError: `no-such-frame`, `bad-address`, `ambiguous-session`.
         """
@@ -552,35 +552,32 @@ class Inspector:
         return ordinal_by_id(name, self.trace, places, context_only=name != address)
 
     def text(self, content: Content) -> str:
-        """The text of a content, without what was redacted."""
+        """Return a content's text without what was redacted."""
         return self.redactor.text(content)
 
     def assembled(self, ordinal: int, *, canonical: bool = False) -> str:
-        """The texts of a frame's placements as they were sent, in order, with the separator that the assembly
-        records between them; where it records none, or only names one, a line end.  What a step appended
-        keeps its own.
+        """Return the texts of a frame as sent, in order, with the assembly's recorded separators.
 
-        `canonical`: JSON in its canonical form.
+        A line end stands for an unknown separator. What a step appended keeps its own separators. With
+        `canonical`, JSON is in its canonical form.
         """
         at = self.at(ordinal)
         return assembled_text(at.step, at.placements, self.text, canonical=canonical)
 
     def native(self, line: int) -> dict[str, Any]:
-        """A line of the trace again, with every field it has, less what was redacted; raises
-        UsageError("no-such-line").
-        """
+        """Return all fields of a line, without what was redacted. Raises UsageError("no-such-line")."""
         return native_line(self.trace, self.places().spans, line)
 
     def capture_lines(self, cut: Cut) -> tuple[int, int]:
-        """The lines of the capture that a cut's lines of the trace were read from."""
+        """Return the capture's lines for a cut's lines of the trace."""
         first, last = (
-            int(found[1]) if (found := _SOURCE_LINE.search(self.trace.source.read(at, _HEAD))) else line
+            int(found[1]) if (found := _SOURCE_LINE.search(self.trace.source.read(at, _EVENT_HEAD))) else line
             for line, at in zip(cut.lines, cut.offsets, strict=True)
         )
         return first, last
 
     def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
-        """What happened to an item at each step that knew it, in line order."""
+        """Return what happened to an item at each step that mentions it, in line order."""
         return list(self.moments(item, session=session, thread=thread))
 
     def moments(
@@ -591,15 +588,15 @@ class Inspector:
         thread: str | None = None,
         progress: Progress | None = None,
     ) -> Iterator[Life]:
-        """As `life`, while the trace is being replayed for it."""
+        """Yield what `life` returns while the trace is being replayed."""
         return life_of(self.replay(progress), item, session, thread)
 
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
-        """Any two frames, also of two traces, by the plain definition."""
+        """Compare any two frames, also of two traces, by the plain definition."""
         return compared_frames(a, b)
 
     def close(self) -> None:
-        """Close the files; the inspector is of no use afterwards."""
+        """Close the files. The inspector cannot be used afterwards."""
         self.kept_replays.close()
         if self.store_rows is not None:
             self.store_rows[1].db.close()
@@ -615,7 +612,7 @@ class Inspector:
 
 
 def _rebuilds_windows(runtime: str | None) -> bool:
-    """Whether the windows of a capture of this format are rebuilt from a history."""
+    """Return whether the importer of this format rebuilds windows from a history."""
     if runtime is None:
         return False
     from ctxctl.importers.registry import rebuilds_windows

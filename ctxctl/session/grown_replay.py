@@ -1,4 +1,4 @@
-"""A replay of a trace that has grown since: gone on with from where the kept one was marked."""
+"""Continue a cached replay of a trace that has grown since, from its mark."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from ctxctl.trace.reader import Trace
 
 MOST: Final = 0.5
-"""Share of a trace that may have come since; where more has, it is replayed whole, and progress is told."""
-_THREADS: Final = 500
-"""Threads of a trace that is marked: to write down the state of more costs as much as to replay them."""
+"""Largest share of a trace that may be new. If more is, the trace is replayed whole, with progress."""
+_MAX_THREADS: Final = 500
+"""Most threads of a trace that is marked: writing the state of more costs as much as a replay."""
 AGAIN: Final = 0.02
-"""Share of a trace from which on another mark is made: what is read again until then costs less than that."""
+"""Share of a trace after which a new mark is made: reading less again costs less than the mark."""
 
 
 class Inspected(Protocol):
-    """What is asked of an inspector."""
+    """What continuing a replay needs of an inspector."""
 
     trace: Trace
     params: Params
@@ -47,24 +47,24 @@ class Inspected(Protocol):
     edits: Edits | None
 
     def rules(self) -> ReplayRules:
-        """What every replay of it is made under."""
+        """Return the rules of its replays."""
 
     def places(self) -> StepPlaces:
-        """Which steps there are."""
+        """Return its steps."""
 
     def counted_of(self, batches: Iterable[list[Event]]) -> Iterator[list[Event]]:
-        """Batches of events, their contents counted."""
+        """Yield batches of events with contents counted ahead."""
 
     def summary_of(self, engine: Engine, found: ReportedProblems) -> Summary:
-        """Totals of a pass that has come to its end."""
+        """Return the totals of a complete pass."""
 
     @property
     def looked_ahead(self) -> bool:
-        """Whether the whole trace was asked for a thread's mode."""
+        """Whether a thread's mode was looked up in the whole trace."""
 
 
 class GrownReplay:
-    """A kept replay whose trace is longer now."""
+    """A cached replay of a trace that is longer now."""
 
     def __init__(
         self, key: StoreKey, trace: Trace, rows: Path, mark: Mark, kept: Callable[[Path], None]
@@ -77,7 +77,7 @@ class GrownReplay:
 
     @classmethod
     def find(cls, key: StoreKey, trace: Trace, kept: Callable[[Path], None]) -> GrownReplay | None:
-        """The kept replay of a part of a trace; `kept` is told once that of the whole is in its place."""
+        """Return a cached replay of a part; `kept` is called once the whole one has replaced it."""
         found = marked(key)
         if found is None:
             return None
@@ -86,7 +86,7 @@ class GrownReplay:
         return cls(key, trace, rows, mark, kept) if (1 - MOST) * size <= mark.offset <= size else None
 
     def bring_up(self, inspector: Inspected) -> bool:
-        """Replay what has come since, and keep the whole; False where that cannot be."""
+        """Replay what is new, and cache the whole; return False if that is impossible."""
         found = ReportedProblems()
         rules, mark = inspector.rules(), self._mark
         try:
@@ -98,7 +98,7 @@ class GrownReplay:
             return False
         if resumed is None:
             return False
-        # What was read from takes some room, and is of no use any more.
+        # The old files take space and are not needed any more.
         self._mark = mark = msgspec.structs.replace(mark, graph=b"", seen=b"", contents=[])
         engine, reading = resumed.engine, resumed.reading
         before = self._rows, resumed.writer
@@ -121,7 +121,7 @@ class GrownReplay:
 
 
 class Marking:
-    """A pass over a trace that is marked on its way, so that a later run can go on from there."""
+    """A pass over a trace that makes a mark, so that a later run can continue from there."""
 
     def __init__(
         self, inspector: Inspected, reading: TracePass, seen: SeenEvents, found: ReportedProblems,
@@ -135,7 +135,7 @@ class Marking:
 
     @classmethod
     def whole(cls, inspector: Inspected, found: ReportedProblems) -> Marking:
-        """A pass from the first line, marked where the last step begins: what comes then may still change."""
+        """Return a pass from the first line, marked where the last step begins, which may change."""
         seen = SeenEvents()
         spans = inspector.places().spans
         return cls(
@@ -143,7 +143,7 @@ class Marking:
         )
 
     def batches(self, engine: Engine, writer: StoreWriter) -> Iterator[list[Event]]:
-        """The events, each batch to be fed to the engine before the next one is asked for."""
+        """Yield the events. Each batch must be fed to the engine before the next one is requested."""
         reading = self._reading
         for batch in self._inspector.counted_of(self._stretches()):
             if batch:
@@ -154,7 +154,7 @@ class Marking:
             raise no_events(self._inspector.trace.source)
 
     def _stretches(self) -> Iterator[list[Event]]:
-        """What is read, with an empty batch where it is marked: nothing behind it is read before that."""
+        """Yield what is read, and an empty batch at the mark, before anything after it is read."""
         if self._stop is not None:
             yield from self._reading.run(self._stop)
             yield []
@@ -163,7 +163,7 @@ class Marking:
     def _mark(self, engine: Engine, writer: StoreWriter) -> None:
         inspector = self._inspector
         state = writer.state()
-        if state is None or inspector.looked_ahead or len(engine.threads) > _THREADS:
+        if state is None or inspector.looked_ahead or len(engine.threads) > _MAX_THREADS:
             return
         try:
             mark = mark_of(
@@ -176,5 +176,5 @@ class Marking:
 
 
 def given(inspector: Inspected) -> str:
-    """What the trace's head and its importer say that a replay rests on."""
+    """Return what a replay depends on in the trace's head and its importer."""
     return f"{inspector.params.first_model}\0{inspector.params.runtime}"

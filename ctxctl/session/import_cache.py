@@ -1,9 +1,9 @@
-"""Imports of foreign captures, kept in the user's cache as the native traces that they gave.
+"""Imports of foreign captures, cached as native traces.
 
-A capture has a directory of its own there, `captures/KEY`: `about` says of which files in which state it was
-made, by which code, and what the import found; `NAME.jsonl` is the trace, and what is known of that trace
-(step index, history of items, steps) lies beside it.  `about` is replaced at once and last, and names the
-trace with its digest: whatever is torn, foreign or of another state is as good as not there.
+Each capture has a directory `captures/KEY`. `about` records its files and their states, the code that
+imported it, and the findings. `NAME.jsonl` is the trace; its step index, item history and steps are beside
+it. `about` is replaced last and atomically, and names the trace with its digest. So anything torn, foreign or
+outdated is ignored.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 FREE: Final = 4
-"""An import is kept where the disk has room for so many times the capture."""
+"""An import is cached if the disk has room for this many times the capture."""
 _CHUNK: Final = 1 << 20
 _BUFFER: Final = 1 << 18
 """Bytes of a trace that are written together."""
 _ABOUT: Final = "about"
 _MARK: Final = "mark"
-"""Where the import can be gone on with, once its log has grown (`import_mark`)."""
+"""Where the import can continue, once its log has grown (`import_mark`)."""
 _MAX_ABOUT: Final = 64 << 20
 
 
 class _About(msgspec.Struct, frozen=True):
-    """What an import rested on, and what came of it."""
+    """What an import depended on, and its result."""
 
     format: int
     code: str
@@ -71,15 +71,15 @@ class _About(msgspec.Struct, frozen=True):
     digest: bytes
     problems: tuple[Problem, ...]
     faults: tuple[Problem, ...]
-    """Of the file as such, for example a gzip member that is cut off."""
+    """Faults of the file itself, for example a truncated gzip member."""
     items: int
-    """That a learned set put in."""
+    """Number of items added from a learned set."""
     young: dict[str, bytes] = {}
-    """Files that had changed just before: a digest of each, as their states alone do not tell."""
+    """Digests of files that had just changed, because their states alone are not conclusive."""
 
 
 class ImportSlot:
-    """The place in the cache of one capture, as one importer and one learned set read it."""
+    """The cache entry of one capture, for one importer and one learned set."""
 
     def __init__(self, source: Source | Folder, importer: Format, learned: LearnedUse | None) -> None:
         self._source = source
@@ -95,13 +95,12 @@ class ImportSlot:
 
     @property
     def usable(self) -> bool:
-        """Whether anything may be kept there: of a large capture that is a file or a directory."""
+        """Whether anything may be cached: only for a large capture that is a file or a directory."""
         return self._folder is not None
 
     def load(self, problems: list[Problem], learned: LearnedUse | None) -> Source | None:
-        """The kept import; its problems, and what the learned set put in, are added.  None where there is
-        none of the capture as it is now.
-        """
+        """Return the cached import, and add its problems and learned items. None if there is none of the
+        current capture."""
         if self._folder is None:
             return None
         try:
@@ -121,7 +120,7 @@ class ImportSlot:
         return self._opened(kept, fd, about.faults)
 
     def _written(self) -> _About | None:
-        """What is said of the kept import, whether or not that is of the capture as it is now."""
+        """Return the description of the cached import, even of an outdated one."""
         assert self._folder is not None
         data = read_own(self._folder / _ABOUT, _MAX_ABOUT)
         if xxhash.xxh3_128_digest(data[16:]) != data[:16]:
@@ -144,7 +143,7 @@ class ImportSlot:
         if not inputs.unchanged() or about.ends != _ends(self._source):
             return None
         note_inputs(inputs)
-        os.utime(self._folder / _ABOUT)  # the oldest are dropped first
+        os.utime(self._folder / _ABOUT)  # the oldest are removed first
         return about
 
     def write(
@@ -154,11 +153,11 @@ class ImportSlot:
         learned: LearnedUse | None,
         convert: Callable[[BinaryIO, MarkedImport | None], None],
     ) -> Source | None:
-        """Import into the cache; None, with `problems` as they were, where that cannot be.
+        """Import into the cache; return None, without changing `problems`, if that is impossible.
 
-        What is made is used in any case, and found again only if nothing that it rests on has changed
-        meanwhile.  `convert` writes the trace and fills `problems`, going on with an earlier import where
-        that can be; what it raises, other than OSError, is passed on.
+        The result is used in any case, but found again only if nothing that it depends on changed meanwhile.
+        `convert` writes the trace and fills `problems`, continuing an earlier import if possible. What it
+        raises, other than OSError, is passed on.
         """
         if self._folder is None or not is_keeping() or not self._room():
             return None
@@ -201,7 +200,7 @@ class ImportSlot:
                 dict(inputs.young),
             )
             if marked is not None and marked.may_be_kept():
-                with suppress(OSError):  # without it the next import begins at the beginning
+                with suppress(OSError):  # without it, the next import starts from the beginning
                     marked.save(fd)
             if self._keep(about, fd):
                 return self._opened(kept, fd, faults)
@@ -209,7 +208,7 @@ class ImportSlot:
         return self._opened(None, fd, faults)
 
     def _marked(self, inputs: Inputs, learned: LearnedUse | None) -> MarkedImport | None:
-        """What an import of a file is marked with; None of what is no file by itself."""
+        """Return the mark for an import of a file; None for what is not a single file."""
         source = self._source
         if self._folder is None or learned is not None or self._importer.going_on is None:
             return None
@@ -229,11 +228,11 @@ class ImportSlot:
         try:
             with open(os.dup(fd), "rb") as file:
                 data = msgspec.msgpack.encode(msgspec.structs.replace(about, digest=_digest(file)))
-        except (OSError, UnicodeEncodeError):  # the name of a file, or what a problem quotes, may be no text
+        except (OSError, UnicodeEncodeError):  # a file's name, or what a problem quotes, may be no text
             return False
         if not replace_file(self._folder / _ABOUT, xxhash.xxh3_128_digest(data) + data):
             return False
-        with suppress(OSError):  # the next time does
+        with suppress(OSError):  # the next run will
             self._clear(about.trace.removesuffix(".jsonl"))
         from ctxctl.session.cache_room import prune_cache
 
@@ -241,7 +240,7 @@ class ImportSlot:
         return True
 
     def _clear(self, name: str) -> None:
-        """Remove what is kept of earlier imports, but for what may be gone on with."""
+        """Remove earlier imports, except what may be continued."""
         assert self._folder is not None
         for other in self._folder.iterdir():
             first, _, kind = other.name.partition(".")
@@ -270,7 +269,7 @@ class ImportSlot:
 
 
 def _place(source: Source | Folder) -> tuple[str, str] | None:
-    """Where a capture lies, however its path is spelled, and the name that its importer may tell."""
+    """Return where a capture is, however its path is spelled, and the name that its importer may use."""
     if source.path is None:
         return None
     if isinstance(source, Source):
@@ -289,7 +288,7 @@ def _worth(source: Source | Folder) -> bool:
 
 
 def _size(source: Source | Folder) -> int:
-    """Bytes to be read."""
+    """Return the bytes to read."""
     if isinstance(source, Source):
         return source.size
     states = (file_state(os.path.join(source.path, name)) for name in source.files)

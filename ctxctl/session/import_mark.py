@@ -1,8 +1,8 @@
-"""Where an import that is kept can be gone on with once its log has grown: a file beside it, `mark`.
+"""The mark of a cached import, a file `mark` beside it: where the import can continue when its log has grown.
 
-It says how the log began, byte by byte, how much of the kept trace that gave, and what the importer knew by
-then, as data of classes that the format names.  Everything that the import rested on up to there has to be
-as it was; in any doubt there is none, and the log is read from its first byte.
+It holds a digest of the log's beginning, the size of the resulting trace, and the importer's state, as data
+of classes that the format names. Everything that the import depended on up to there must be unchanged. In any
+doubt the log is read from its first byte.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 _MARK: Final = "mark"
 MOST: Final = 0.5
-"""Share of a log that may have come since; where more has, it is read anew."""
+"""Largest share of a log that may be new. If more is, it is read from the start."""
 AGAIN: Final = 0.02
-"""Share of a log from which on another mark is made: what is read again until then costs less than that."""
+"""Share of a log after which a new mark is made: reading less again costs less than the mark."""
 LATELY: Final = 86_400.0
-"""Seconds: a log that nobody wrote to for so long hardly goes on, and is not marked."""
+"""Seconds: a log without writes for this long is unlikely to grow, and is not marked."""
 _FORMAT: Final = 2
 _CHUNK: Final = 1 << 20
-_LONGEST: Final = 1 << 20
-"""Bytes of an unfinished last line; with a longer one nothing is marked."""
-_NEW: Final = 32 << 20
-"""Bytes that may have come since: how longer lines are told depends on where reading began."""
+_MAX_UNFINISHED: Final = 1 << 20
+"""Longest unfinished last line; with a longer one, no mark is made."""
+_MAX_NEW: Final = 32 << 20
+"""Most new bytes: how longer lines are reported depends on where reading began."""
 _MAX: Final = 1 << 30
 
 
@@ -60,29 +60,29 @@ class _Mark(msgspec.Struct, frozen=True, array_like=True):
     code: str
     importer: str
     offset: int
-    """Bytes of the log that were taken in: whole lines."""
+    """Bytes of the log that were imported: whole lines."""
     number: int
-    """How many lines that is."""
+    """Number of these lines."""
     beginning: bytes
     """Digest of these bytes."""
     written: int
-    """Bytes of the kept trace that they gave."""
+    """Bytes of the resulting trace."""
     native: bytes
-    """Digest of those."""
+    """Digest of the resulting trace."""
     problems: tuple[Problem, ...]
     files: dict[str, FileState | None]
-    """Read or looked for by then, the log itself left out."""
+    """Files read or looked for so far, except for the log itself."""
     listings: list[tuple[str, str, str]]
     graph: memoryview
 
 
 class MarkedImport:
-    """One import of a file into the cache, marked on its way, and gone on with from an earlier mark."""
+    """One import of a file into the cache, which makes a mark and may continue from an earlier one."""
 
     def __init__(
         self, folder: Path, earlier: str | None, source: Source, importer: Format, inputs: Inputs
     ) -> None:
-        """`earlier`: the name of the trace that is kept of the file, however it was by then."""
+        """`earlier` is the name of the file's cached trace, from whatever state of the file."""
         self._folder = folder
         self._earlier = earlier
         self._source = source
@@ -91,18 +91,18 @@ class MarkedImport:
         self._own = os.path.abspath(source.path or "")
         self._problems: list[Problem] = []
         self._from = 0
-        """Problems that were there before."""
+        """Number of problems before this import."""
         self._outside: list[object] = []
         self._behind: int | None = None
-        """Bytes of the log that the earlier import had taken in, where it is gone on with."""
+        """Bytes of the log that the continued import had read."""
         self._made: _Mark | None = None
 
     def checkpoint(
         self, file: BinaryIO, writer: TraceWriter, problems: list[Problem], report: Callable[[Problem], None]
     ) -> Checkpoint | None:
-        """What the import is made under; None where it can neither be marked nor be gone on with.
+        """Return the state for a marked import; None if it can neither be marked nor continued.
 
-        Of an earlier import its trace is put into `file`, what it reported is added to `problems`.
+        The trace of a continued import is copied into `file`, and its problems are added to `problems`.
         """
         stop = _whole_lines(self._source)
         if stop is None or self._importer.going_on is None:
@@ -126,23 +126,23 @@ class MarkedImport:
         return made
 
     def may_be_kept(self) -> bool:
-        """Whether the files beside the log are old enough for a mark, which keeps their states only."""
+        """Return whether the files beside the log are old enough for a mark of their states."""
         return not self._inputs.young.keys() - {self._own}
 
     def beginning(self) -> bytes:
-        """A digest of the log as far as it is read, for `only_grew`."""
+        """Return a digest of the log as far as it is read, for `only_grew`."""
         return digest_of_beginning(self._source, self._source.size)
 
     def only_grew(self, beginning: bytes) -> bool:
-        """Whether the log was written on while it was read, and nothing else has changed: what was made of it
-        is of no use for the log as it is now, but can be gone on with."""
+        """Return whether the log grew while it was read, and nothing else changed. The result does not match
+        the current log then, but the import can continue."""
         was, now = self._inputs.files.get(self._own), file_state(self._own)
         if was is None or now is None or (was.device, was.inode) != (now.device, now.inode):
             return False
         return now.size > was.size and self._inputs.unchanged(but=self._own) and self.beginning() == beginning
 
     def save(self, fd: int) -> None:
-        """Keep the mark of an import whose trace is kept; that of an earlier one holds for it, too."""
+        """Save the mark of an import whose trace is cached. An earlier import's mark stays valid for it."""
         if self._made is None:
             return
         with open(os.dup(fd), "rb") as file:
@@ -174,7 +174,7 @@ class MarkedImport:
         return found
 
     def _found(self, stop: int) -> _Mark | None:
-        """The mark of an earlier import of this very log; None where it is of no use."""
+        """Return the mark of an earlier import of this log; None if it cannot be used."""
         source = self._source
         try:
             data = memoryview(read_own(self._folder / _MARK, _MAX))
@@ -185,14 +185,14 @@ class MarkedImport:
             return None
         if (mark.format, mark.code, mark.importer) != (_FORMAT, code_state(), self._importer.name):
             return None
-        if not (1 - MOST) * source.size <= mark.offset <= stop or stop - mark.offset > _NEW:
+        if not (1 - MOST) * source.size <= mark.offset <= stop or stop - mark.offset > _MAX_NEW:
             return None
         if not self._as_it_was(mark) or b"\0" in source.read(mark.offset, stop - mark.offset):
             return None
         return mark if digest_of_beginning(source, mark.offset) == mark.beginning else None
 
     def _as_it_was(self, mark: _Mark) -> bool:
-        """Whether all that stands beside the log is; says then that this import rests on it, too."""
+        """Return whether all files beside the log are unchanged. If so, this import depends on them too."""
         inputs = Inputs()
         inputs.files = mark.files
         inputs.listings = {(directory, pattern): digest for directory, pattern, digest in mark.listings}
@@ -213,7 +213,7 @@ class MarkedImport:
         return state
 
     def _copied(self, mark: _Mark, file: BinaryIO) -> bool:
-        """Put the earlier import's trace, as far as it holds, into a file."""
+        """Copy the valid part of the earlier import's trace into a file."""
         if self._earlier is None:
             return False
         try:
@@ -233,8 +233,8 @@ class MarkedImport:
 
 
 def _whole_lines(source: Source) -> int | None:
-    """Bytes up to the end of the last whole line; None where that is far away, or NULs stand behind it."""
-    rest = source.read(max(0, source.size - _LONGEST), _LONGEST)
+    """Return the bytes up to the end of the last whole line; None if that is far, or NULs follow it."""
+    rest = source.read(max(0, source.size - _MAX_UNFINISHED), _MAX_UNFINISHED)
     end = rest.rfind(b"\n") + 1
     return None if not end or b"\0" in rest[end:] else source.size - len(rest) + end
 

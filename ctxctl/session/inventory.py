@@ -1,4 +1,4 @@
-"""The items of a trace, thread by thread: names that a person types are looked up among them."""
+"""The items of a trace by thread, among which typed names are searched."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ctxctl.session.params import working_directory
 from ctxctl.trace.reader import Trace
 
 _CALL, _RESULT = "tool_call", "tool_result"
-_LAST_TEXTS = 4
-"""Texts of an item's blocks among which a further one is looked for; another copy costs time, no more."""
+_MAX_TEXTS = 4
+"""Most texts of an item's blocks that are checked for a repeat. Another copy only costs time."""
 _UNKNOWN = "custom"
 """Kind of an item that is only referred to."""
 
@@ -31,7 +31,7 @@ class ItemFacets(NamedTuple):
 
 
 class FirstMention(NamedTuple):
-    """The moment at which a thread speaks of an item for the first time."""
+    """When a thread mentions an item for the first time."""
 
     line: int
     turn: int
@@ -44,26 +44,26 @@ class ThreadItems:
     def __init__(self, target: str) -> None:
         self.book = ItemTable(target)
         self.facets: dict[str, tuple[ItemFacets, ...]] = {}
-        """By item, those of all its versions."""
+        """The facets of all versions, by item."""
         self.members: dict[str, list[str]] = {}
-        """By tool call, the call and its results."""
+        """The call and its results, by tool call."""
         self.call_of: dict[str, str] = {}
-        """By tool call or result, the call."""
+        """The call, by tool call or result."""
         self.into: dict[str, set[str]] = {}
-        """By summary, the items that it stands for."""
+        """The items that a summary replaces, by summary."""
         self.came: dict[str, FirstMention] = {}
-        """By item, also by one that is only named (a candidate that was left out, say), when it came."""
+        """When each item was first mentioned, also one only named (such as an omitted candidate)."""
         self.in_blocks: dict[str, list[Content]] = {}
-        """By item, texts that only blocks of assemblies give it."""
+        """Texts that only blocks of assemblies give, by item."""
         self.redacted: set[str] = set()
-        """Refs of items of which something was redacted."""
+        """Refs of items with redacted content."""
         self._open: dict[str, None] = {}
-        """Calls without a result so far, in their order."""
+        """Calls without a result so far, in order."""
         self._met: set[str] = set()
-        """Refs that were looked at already."""
+        """Refs that were processed already."""
 
     def item(self, record: Item, came: FirstMention) -> None:
-        """Take in one item record."""
+        """Add one item record."""
         version = self.book.learn(record, came.line)
         item, kind = version.item, record.context_kind
         self.came.setdefault(item, came)
@@ -85,14 +85,14 @@ class ThreadItems:
             self._open.pop(call, None)
 
     def _call_of(self, result: str) -> str:
-        """The call that a result names in its id (`ID/result`), else the oldest that has none yet."""
+        """Return the call in a result's id (`ID/result`), else the oldest call without a result."""
         named = result.removesuffix("/result")
         if named != result and self.call_of.get(named) == named:
             return named
         return next(iter(self._open), result)
 
     def assembly(self, record: Assembly, came: FirstMention) -> None:
-        """Take in what only assemblies speak of."""
+        """Add what only assemblies mention."""
         for block in record.blocks:
             if not block.refs and block.block_id is not None:
                 self._referred(f"block:{block.block_id}", came)
@@ -102,7 +102,7 @@ class ThreadItems:
                     self._referred(self.book.item_of(ref), came)
             if block.content is not None and len(block.refs) == 1:
                 texts = self.in_blocks.setdefault(self.book.item_of(block.refs[0]), [])
-                if not any(text is block.content for text in texts[-_LAST_TEXTS:]):
+                if not any(text is block.content for text in texts[-_MAX_TEXTS:]):
                     texts.append(block.content)
 
     def _referred(self, item: str, came: FirstMention) -> None:
@@ -111,26 +111,26 @@ class ThreadItems:
             self.facets[item] = (ItemFacets(_UNKNOWN, None, _server(item)),)
 
     def named(self, refs: Iterator[str], came: FirstMention) -> None:
-        """Take in items that a decision names, whether a frame ever has them or not."""
+        """Add items that a decision names, whether or not a frame ever has them."""
         for ref in refs:
             self.came.setdefault(self.book.item_of(ref), came)
 
     def compaction(self, record: Compaction) -> None:
-        """Take in what a summary stands for."""
+        """Add what a summary replaces."""
         if record.summary is not None:
             sources = {self.book.item_of(ref) for ref in record.sources}
             self.into.setdefault(self.book.item_of(record.summary), set()).update(sources)
 
 
 class Inventory:
-    """The items of all threads, as far as the trace is written; made in one pass that counts no tokens."""
+    """The items of all threads so far, from one pass that counts no tokens."""
 
     def __init__(self, trace: Trace, target: str, progress: Callable[[float], None] | None = None) -> None:
         self.shelves: dict[ThreadKey, ThreadItems] = {}
         self.size = trace.source.size
-        """Bytes of the trace that it speaks of."""
+        """Bytes of the trace that it covers."""
         self.directory = working_directory(trace)
-        """Where the session ran; None where it is not recorded."""
+        """Where the session ran; None if not recorded."""
         self._target = target
         tracker = StepTracker()
         for batch in trace.batches():
@@ -140,7 +140,7 @@ class Inventory:
                 self._take(event, tracker)
 
     def items(self) -> Iterator[tuple[ThreadKey, str, tuple[ItemFacets, ...]]]:
-        """Every item with what it can be selected by."""
+        """Yield every item with its facets."""
         for key, shelf in self.shelves.items():
             for item, facets in shelf.facets.items():
                 yield key, item, facets
@@ -178,7 +178,7 @@ class Inventory:
 
 
 def _server(*names: str | None) -> str | None:
-    """The tool server that a source, a title or an id tells; a source may be `mcp:SERVER` and no more."""
+    """Return the tool server in a source, a title or an id; a source may be just `mcp:SERVER`."""
     first = names[0]
     if first is not None and first.startswith("mcp:") and first[4:] and not set(first[4:]) & set(":/"):
         return first[4:]

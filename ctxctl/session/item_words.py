@@ -1,5 +1,4 @@
-"""The first words of items without a title, read from the trace when they are shown; and how its items are
-called."""
+"""The first words of items without a title, read on demand, and the names of a trace's items."""
 
 from __future__ import annotations
 
@@ -18,36 +17,36 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Frame, Placement, Step
     from ctxctl.session.facade import Inspector
 
-_HEAD: Final = 1000
-"""Characters of a text that are kept at hand."""
-_KEPT: Final = 4000
-"""Texts whose beginnings are kept at hand; one that is dropped is read again."""
-_LAST: Final = 16
-"""Placements at the end of a frame among which what is new is looked for first."""
-_BROKE: Final = 60
-"""Cells of what broke a prefix."""
+_MAX_HEAD: Final = 1000
+"""Characters of a text that are cached."""
+_MAX_CACHED: Final = 4000
+"""Most texts whose beginnings are cached. A dropped one is read again."""
+_TAIL: Final = 16
+"""Number of placements at the end of a frame that are checked first for new ones."""
+_BREAKER_CELLS: Final = 60
+"""Cells of the name of what broke a prefix."""
 
 
 class ItemWords:
-    """Where the texts of the items without a title are, as far as frames have shown them.
+    """Finds the texts of items without a title, as far as frames have shown them.
 
-    What was redacted, or says what was redacted elsewhere, has no words.
+    Redacted texts, and texts that repeat redacted content, have no words.
     """
 
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
         self._contents: dict[ThreadKey, dict[str, Content]] = {}
         self._here: dict[str, Content] = {}
-        """Those of the thread that was seen last."""
+        """Texts of the last thread."""
         self._frames: dict[ThreadKey, list[Placement]] = {}
-        """The last frame of each thread that was seen."""
+        """The last frame of each thread."""
         self._withheld: set[str] = set()
         self._added: frozenset[str] = frozenset()
-        """What was added to them last."""
+        """The texts that were added last."""
         self._heads: dict[Content, str] = {}
 
     def see(self, at: StepAt) -> None:
-        """Take in what a step brought: of a replay, each step in order."""
+        """Add what a step brought. Call this for each step of a replay, in order."""
         self._enter(at.step)
         wanted = {
             change.item for change in at.step.changes if not change.title and change.status != "removed"
@@ -63,14 +62,14 @@ class ItemWords:
                     self._learn(placement)
 
     def see_frame(self, step: Step, placements: Iterable[Placement]) -> None:
-        """Take in a whole frame."""
+        """Add a whole frame."""
         self._enter(step)
         for placement in placements:
             if not placement.title:
                 self._learn(placement)
 
     def of(self, item: str) -> str:
-        """The beginning of an item's text; empty where it is not known or not to be shown."""
+        """Return the beginning of an item's text; empty if unknown or not to be shown."""
         content = self._here.get(item)
         if content is None:
             content = next((held[item] for held in self._contents.values() if item in held), None)
@@ -78,15 +77,15 @@ class ItemWords:
             return ""
         found = self._heads.get(content)
         if found is None:
-            if len(self._heads) >= _KEPT:
+            if len(self._heads) >= _MAX_CACHED:
                 self._heads.clear()
             inspector = self._inspector
-            found = "" if inspector.redactor.touches(content) else inspector.text(content)[:_HEAD]
+            found = "" if inspector.redactor.touches(content) else inspector.text(content)[:_MAX_HEAD]
             self._heads[content] = found
         return found
 
     def names(self, *, ids: bool = False) -> ItemNames:
-        """How the items of the trace are called, and whether their ids are shown beside."""
+        """Return the names of the trace's items; `ids` adds their ids."""
         return ItemNames(directory_of(self._inspector), self.of, ids)
 
     def _enter(self, step: Step) -> None:
@@ -101,15 +100,14 @@ class ItemWords:
 
 
 def _likely(before: list[Placement], after: list[Placement]) -> Iterator[list[Placement]]:
-    """Where in a frame something new is looked for: at its end, where it differs from the one before, and
-    everywhere."""
-    yield [placement for placement in after[-_LAST:] if not placement.stale]
+    """Yield parts of a frame that may hold new copies: its end, its changed part, and all of it."""
+    yield [placement for placement in after[-_TAIL:] if not placement.stale]
     yield entered_between(before, after)
     yield after
 
 
 def names_in_frames(*frames: tuple[Inspector, Frame], ids: bool = False) -> ItemNames:
-    """How the items of some frames are called; of an item that several hold, the last one tells the words."""
+    """Return the names of the items of some frames. The last frame with an item gives its words."""
     found = []
     for inspector, frame in reversed(frames):
         words = ItemWords(inspector)
@@ -124,25 +122,25 @@ def names_in_frames(*frames: tuple[Inspector, Frame], ids: bool = False) -> Item
 
 
 def broken_name(step: Step, names: ItemNames = NAMELESS) -> str:
-    """What ended the possible prefix, by its name in lists; by its id where no title and no words are known.
+    """Return the list name of what ended the possible prefix, or its id without a title and words.
 
-    Empty where nothing ended it.
+    Empty if nothing ended it.
     """
     broken = step.cache.broken_by
     if broken is None or broken.item is None:
         return visible(broken.name) if broken is not None else ""
     title = next((change.title for change in step.changes if change.item == broken.item), None)
-    return names.of(broken.item, title, _BROKE)
+    return names.of(broken.item, title, _BREAKER_CELLS)
 
 
 def names_at(inspector: Inspector, ordinal: int, *, ids: bool = False) -> ItemNames:
-    """How the items of a step are called: of its frame, and of what it took out of the one before."""
+    """Return the names of a step's items: of its frame, and of what it removed from the previous one."""
     before = inspector.previous(ordinal)
     ordinals = [ordinal] if before is None else [before, ordinal]
     return names_in_frames(*((inspector, inspector.frame(one)) for one in ordinals), ids=ids)
 
 
 def directory_of(inspector: Inspector) -> str | None:
-    """The directory in which the session ran; None where it is not recorded, or holds what was redacted."""
+    """Return the session's directory; None if it is not recorded or contains redacted text."""
     found = working_directory(inspector.trace)
     return None if found is None or inspector.redactor.words(found) != found else found

@@ -1,4 +1,4 @@
-"""Which session store an inspector reads, and what writes one: the part that is loaded with every replay."""
+"""Choose the session store that an inspector reads or writes; every replay loads this module."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class KeptReplays:
-    """The kept replays of one trace, one by what it is replayed under.  Not thread-safe."""
+    """The cached replays of one trace, by replay parameters. Not thread-safe."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._found: SessionStore | None = None
         self._asked: object = None
         self._tried = False
-        """Whether a replay of a part of the trace was looked for."""
+        """Whether a replay of a part of the trace was looked up."""
 
     def of(self, inspector: Inspected) -> SessionStore | None:
-        """The kept replay of what an inspector shows, gone on with where its log has grown; None where none
-        is kept."""
+        """Return the cached replay of an inspector's view, continued if its log has grown; None without
+        one."""
         asked = inspector.params, inspector.strategy, inspector.edits
         kept = self.find(*asked)
         if kept is None and (grown := self._marked(*asked)) is not None and grown.bring_up(inspector):
@@ -37,7 +37,7 @@ class KeptReplays:
         return kept
 
     def find(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> SessionStore | None:
-        """The kept replay; None where none is kept."""
+        """Return the cached replay; None without one."""
         asked = (params, strategy, edits)
         if asked != self._asked:
             self._asked, self._tried = asked, False
@@ -50,12 +50,12 @@ class KeptReplays:
         return self._found
 
     def keeps(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> bool:
-        """Whether a pass can be written down."""
+        """Return whether a pass can be cached."""
         key = self.key(params, strategy, edits)
         return is_keeping() and key is not None and key.path is not None and key.steady()
 
     def writer(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> StoreWriter | None:
-        """What writes a pass down; None where it cannot be kept, or is by another."""
+        """Return the writer of a pass; None if it cannot be cached, or another process does so."""
         key = self.key(params, strategy, edits) if is_keeping() else None
         if key is None:
             return None
@@ -65,7 +65,7 @@ class KeptReplays:
         return writer if writer.writes else None
 
     def _marked(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> GrownReplay | None:
-        """A kept replay of a part of the trace, told once; None where there is none."""
+        """Return a cached replay of a part of the trace, once; None without one."""
         key = None if self._tried else self.key(params, strategy, edits)
         self._tried = True
         if key is None:
@@ -82,21 +82,21 @@ class KeptReplays:
         prune_cache(spare=source.kept.parent if source.kept is not None else place)
 
     def forget(self) -> None:
-        """What was found is damaged: remove it."""
+        """Remove a damaged cached replay."""
         if self._found is not None:
             self._found.drop()
             self._found = None
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._found is not None:
             self._found.close()
             self._found = None
 
     def key(self, params: Params, strategy: Strategy | None, edits: Edits | None) -> StoreKey | None:
-        """What is kept of a replay is kept under this.
+        """Return the key of a cached replay.
 
-        None for a trace with redactions, a small or a growing one, and for what is supposed.
+        None for a trace with redactions, for a small or a growing one, and for a what-if.
         """
         source = self._trace.source
         if self._trace.redactor is not None or source.spooled or source.path is None or source.size < LEAST:
@@ -108,11 +108,11 @@ class KeptReplays:
 
 
 def made_under(params: Params, strategy: Strategy | None, edits: Edits | None) -> str | None:
-    """All that a replay depends on besides the trace; None where its results are of no use to another run."""
+    """Return all that a replay depends on besides the trace; None if other runs cannot use its results."""
     if edits is not None:
         return None
     if strategy is not None and not type(strategy).__module__.startswith("ctxctl."):
-        return None  # nobody knows when a plug-in changes
+        return None  # changes of a plug-in cannot be detected
     limits = str(params.limits) if params.limits.given else ""
     encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
     named = (code_state(), sys.byteorder, params.target, params.policy, params.model or "", encoding, limits)
@@ -120,7 +120,7 @@ def made_under(params: Params, strategy: Strategy | None, edits: Edits | None) -
 
 
 def _sizes_under(params: Params) -> tuple[str, ...]:
-    """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
+    """Return what else sizes and limits depend on: a calibration, the model table, the user's own models."""
     from ctxctl.tokens.catalogue.table import load_table
 
     found = params.calibration.calibration

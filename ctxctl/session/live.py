@@ -1,7 +1,7 @@
-"""A session is watched while it is written: each poll looks, reads on, and says what is new.
+"""Watch a session while it is written: each poll looks at the files, reads on, and reports what is new.
 
-`LiveSession` belongs to one thread, which calls `poll` again and again; the inspector that it hands out may
-be asked by any.  What is read is fed to one engine, so that a poll costs what is new.
+One thread owns a `LiveSession` and calls `poll` repeatedly; any thread may use its inspector. One engine
+reads only what is new, so a poll costs what is new.
 """
 
 from __future__ import annotations
@@ -29,54 +29,53 @@ from ctxctl.session.params import OwnModels, first_model, resolve_params
 from ctxctl.trace.file_events import LOOK, FileWaiter
 
 SLICE: Final = (0.1, 0.25)
-"""Seconds of reading after which a poll returns, though there is more; of the first poll, and of the next."""
-_PEEK: Final = 4 << 20
+"""Seconds after which a poll returns although there is more to read: the first, and later ones."""
+_MAX_PEEK: Final = 4 << 20
 _MODEL: Final = re.compile(rb'"model(?:_ref)?"\s*:')
 _OPEN_SHARE: Final = 0.25
-"""Share of the time that may go into showing what is not over yet."""
-_PACE: Final = (0.02, 0.05)
-"""Seconds between two looks at least: a busy writer is read in gulps, greater ones where each is shown."""
-_CHEAP: Final = 0.02
-"""Seconds that may always go into showing what is not over yet."""
+"""Largest share of the time for showing steps that are not over."""
+_LOOK_INTERVALS: Final = (0.02, 0.05)
+"""Shortest seconds between two looks; the larger if each look is shown. A busy writer is batched."""
+_FREE_SECONDS: Final = 0.02
+"""Seconds that showing unfinished steps may always take."""
 _LASTING: Final = frozenset({"trace-truncated", "trace-rewritten", "unfinished-line", "trace-rotated"})
-_RATE: Final = 2.0
-"""Seconds over which the rate of events is taken."""
+_RATE_SECONDS: Final = 2.0
+"""Seconds over which the rate of events is measured."""
 
 State = Literal["waiting", "reading", "following", "gone", "refused", "over"]
 
 
 class LiveNews(NamedTuple):
-    """What is known after a poll; immutable, to be handed to any thread."""
+    """What is known after a poll. It is immutable, so any thread may use it."""
 
     state: State
-    """`waiting`: there is nothing yet; `reading`: there is more that could be read at once; `following`;
-    `gone`: the file was deleted or renamed, and nothing has its name; `refused`: it may not be opened;
-    `over`: nothing more is expected."""
+    """`waiting`: nothing exists yet. `reading`: more can be read at once. `following`. `gone`: the file was
+    deleted or renamed. `refused`: it may not be opened. `over`: nothing more is expected."""
     name: str
-    """The file or directory that is followed now; untrusted text."""
+    """The file or directory that is followed now. It is untrusted text."""
     changed: bool
-    """Whether anything but the rate differs from the poll before."""
+    """Whether anything but the rate differs from the last poll."""
     epoch: int
-    """Grows when the view begins afresh: with another inspector, and no row of before."""
+    """Grows when the view begins again, with another inspector and no earlier row."""
     why: Problem | None
-    """Why the epoch began; None in the first."""
+    """Why the epoch began; None for the first."""
     inspector: LiveInspector | None
-    """Of this epoch; the one before works until the next epoch begins.  None as long as there is nothing."""
+    """This epoch's inspector; None before there is anything. The last one works until the next epoch."""
     rows: LiveRows
-    """Every step: those that are over (`rows.settled` of them), then those still being written."""
+    """All steps: first the finished ones (`rows.settled`), then the unfinished ones."""
     kept: int
-    """Leading rows that are those of the poll before; to be taken literally, for `Grouping.take`."""
+    """Number of leading rows that are identical to those of the last poll, for `Grouping.take`."""
     events: int
-    """Read in this epoch."""
+    """Number of events read in this epoch."""
     behind: int
-    """Bytes that are there and not read yet."""
+    """Bytes that exist and are not read yet."""
     rate: float
-    """Events a second, of late."""
+    """Recent events per second."""
     problems: int
 
 
 class LiveSession:
-    """One session, or the newest one of several, followed as it grows."""
+    """One session, or the newest of several, followed as it grows."""
 
     def __init__(
         self,
@@ -96,11 +95,11 @@ class LiveSession:
         learned: str = "none",
         own_models: OwnModels | None = None,
     ) -> None:
-        """`path`: a file (which need not exist yet), or a directory; None: wherever runtimes write.
+        """Follow a file (which need not exist yet), or a directory; with None, wherever runtimes write.
 
-        `take` gets each step and turn as it is over, in the thread that polls; one that turns out otherwise
-        comes again.  `pin`: stay with the first session found.  `skipped`: changes list skipped items too.
-        Without `seeks` nobody opens steps, or looks at open ones, before the end: only `take` counts.
+        `take` is called in the polling thread with each finished step and turn, and again if it changes.
+        `pin` stays with the first session found. With `skipped`, changes include the skipped items. Without
+        `seeks`, only `take` is served: no steps can be opened, or seen unfinished, before the end.
         """
         self._sessions = SessionChoice(path, format, pin=pin)
         self._asked = (target, model, encoding, policy, calibration, own_models)
@@ -114,27 +113,27 @@ class LiveSession:
         self._feed: Feed | None = None
         self._path: Path | None = None
         self._decided = False
-        """Whether the kind of the file is known for good."""
+        """Whether the kind of the file is final."""
         self._inspector: LiveInspector | None = None
         self._older: list[LiveInspector] = []
         self._epoch = 0
         self._why: Problem | None = None
         self._told: list[Problem] = []
         self._passing: list[Problem] = []
-        """Problems that are over with the next look that finds something."""
+        """Problems that end with the next look that finds something."""
         self._peeked: int | None = 0
-        """Bytes in which no model was found; None once that is settled."""
+        """Bytes searched for a model without success; None once that is settled."""
         self._state: State = "waiting"
         self._rates: deque[tuple[float, int]] = deque()
         self._rated = 0
-        """The sum of them."""
+        """The sum of the rated events."""
         self._counted = 0
         self._open_free_at = 0.0
         self._unshown = False
 
     @property
     def epoch(self) -> int:
-        """The epoch of the current inspector."""
+        """The current inspector's epoch."""
         return self._epoch
 
     @property
@@ -143,15 +142,15 @@ class LiveSession:
         return self._inspector
 
     def poll(self, wait: float = LOOK, stop: Callable[[], bool] | None = None) -> LiveNews:
-        """Wait until there is something new, at most `wait` seconds or until `stop`, and tell it.
+        """Wait until there is something new, at most `wait` seconds or until `stop`. Return what is known.
 
-        Reads for a tenth of a second at most: while the state is `reading`, poll again at once.
-        Raises CtxctlError for what waiting does not mend: wrong options, a directory that is no session.
+        Reads for a tenth of a second at most: while the state is `reading`, poll again at once. Raises
+        CtxctlError for lasting errors: wrong options, a directory that is no session.
         """
         self._stop = stop or _never
         end = time.monotonic() + wait
         while True:
-            self._waker.pace(0.0 if self._state == "reading" else _PACE[self._seeks], wait)
+            self._waker.pace(0.0 if self._state == "reading" else _LOOK_INTERVALS[self._seeks], wait)
             with self._named():
                 changed = self._once()
             left = end - time.monotonic()
@@ -162,9 +161,9 @@ class LiveSession:
             self._waker.wait(min(left, due, shown, LOOK), self._stop)
 
     def finish(self) -> LiveNews:
-        """Read what is left, and take what is open for over.
+        """Read what is left, and finish what is open.
 
-        Raises UnreadableError (`no-events`, `no-such-file`) where nothing was ever found to follow.
+        Raises UnreadableError (`no-events`, `no-such-file`) if nothing was ever found to follow.
         """
         self._stop = _never
         with self._named():
@@ -180,7 +179,7 @@ class LiveSession:
         while self._once() and self._state == "reading":
             pass
         if self._feed is not None:
-            self._accept(self._feed.look(inf))  # without regard to how often or how settled
+            self._accept(self._feed.look(inf))  # whatever the pace, and even if it is not settled
             self._accept(self._feed.last())
         inspector = self._inspector
         if inspector is not None:
@@ -190,7 +189,7 @@ class LiveSession:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Let an OSError name the file."""
+        """Add the file's name to an OSError."""
         try:
             yield
         except OSError as error:
@@ -200,7 +199,7 @@ class LiveSession:
             raise OSError(error.errno, error.strerror, name) from None
 
     def close(self) -> None:
-        """Close all files; the inspectors are of no use afterwards."""
+        """Close all files. The inspectors cannot be used afterwards."""
         self._waker.close()
         if self._feed is not None:
             self._feed.close()
@@ -215,7 +214,7 @@ class LiveSession:
         self.close()
 
     def _once(self) -> bool:
-        """Look and read on for a while; whether anything is new."""
+        """Look at the files and read for a while. Return whether anything is new."""
         now = time.monotonic()
         changed = self._choose(now)
         if self._feed is None and not self._recognise():
@@ -233,7 +232,7 @@ class LiveSession:
         return changed or self._state != state
 
     def _read(self, inspector: LiveInspector, changed: bool) -> bool:
-        """Feed the engine, and show what came of it."""
+        """Feed the engine, and publish the result."""
         if not changed and self._state != "reading" and not self._owing(now_open=inspector):
             return False
         if changed and (self._better_params(inspector) or inspector.lookahead_changed()):
@@ -248,7 +247,7 @@ class LiveSession:
         return True
 
     def _owing(self, now_open: LiveInspector) -> bool:
-        """Whether what is open could not be shown when it came, and can be now."""
+        """Return whether unfinished steps were not shown when they came, and can be now."""
         there = now_open.events or (self._feed is not None and self._feed.aside)
         return bool(self._unshown and there) and time.monotonic() >= self._open_free_at
 
@@ -261,11 +260,11 @@ class LiveSession:
         self._unshown = self._seeks and not show
         if show:
             cost = time.monotonic() - began
-            late = cost > _CHEAP
+            late = cost > _FREE_SECONDS
             self._open_free_at = began + cost / _OPEN_SHARE if late else 0.0
 
     def _accept(self, look: FeedLook) -> bool:
-        """Take in what a look found."""
+        """Process the result of a look."""
         if self._state != "reading":
             self._state = look.state
         if look.changed:
@@ -310,7 +309,7 @@ class LiveSession:
         self._counted = 0
 
     def _drop(self, why: Problem | None) -> None:
-        """The view begins afresh; but for the same lines read anew, what was open is over."""
+        """Begin a new view. What was open is finished, unless the same lines are read again."""
         if self._inspector is not None and (why is None or why.slug != ANEW):
             self._inspector.finish()
         self._epoch += 1
@@ -325,19 +324,19 @@ class LiveSession:
         self._counted = 0
 
     def _anew(self, inspector: LiveInspector) -> None:
-        """Replay the same bytes under what is known now."""
+        """Replay the same bytes with current knowledge."""
         assert self._feed is not None
         self._begin(self._feed.again(), Problem(0, 0, ANEW, LATER))
         self._state = "reading"
 
     def _better_params(self, inspector: LiveInspector) -> bool:
-        """Whether the head of the trace now names a model, by which tokens are to be counted."""
+        """Return whether the head of the trace now names a model, by which tokens are to be counted."""
         source, at = inspector.trace.source, self._peeked
         if at is None or at >= source.size:
             return False
         overlap = max(0, at - 16)
-        head = source.read(overlap, min(source.size, _PEEK) - overlap)
-        self._peeked = None if source.size >= _PEEK else source.size
+        head = source.read(overlap, min(source.size, _MAX_PEEK) - overlap)
+        self._peeked = None if source.size >= _MAX_PEEK else source.size
         if not _MODEL.search(head):
             return False
         return first_model(inspector.trace) is not None
@@ -351,13 +350,13 @@ class LiveSession:
         self._forget_rates(now)
 
     def _forget_rates(self, now: float) -> None:
-        while self._rates and self._rates[0][0] < now - _RATE:
+        while self._rates and self._rates[0][0] < now - _RATE_SECONDS:
             self._rated -= self._rates.popleft()[1]
 
     def _news(self, changed: bool) -> LiveNews:
         inspector = self._inspector
         self._forget_rates(time.monotonic())
-        rate = self._rated / _RATE
+        rate = self._rated / _RATE_SECONDS
         name = str(self._path or self._sessions.name)
         if inspector is None:
             return LiveNews(
@@ -373,7 +372,7 @@ class LiveSession:
     # What is followed.
 
     def _choose(self, now: float) -> bool:
-        """Go to another session, if there is a newer one."""
+        """Switch to a newer session, if there is one."""
         path = self._sessions.newest(now, self._path)
         if path == self._path or (path is None and self._inspector is not None):
             return False
@@ -386,7 +385,7 @@ class LiveSession:
         return before is not None
 
     def _recognise(self) -> bool:
-        """Find out of what kind the file is, once there is one."""
+        """Determine the kind of the file, once it exists."""
         path = self._path
         self._watch()
         if path is None:
@@ -407,7 +406,7 @@ class LiveSession:
         return True
 
     def _undecided(self) -> bool:
-        """Whether the kind of the file, which nobody could know while it was short, is known now."""
+        """Return whether the kind of a file that was too short is now known."""
         if self._decided or self._path is None:
             return False
         kind = kind_of(self._path, self._format)
@@ -448,7 +447,7 @@ class LiveSession:
 
 
 class PollStopped(BaseException):
-    """Raised out of `poll` when `stop` said so in the middle of an import."""
+    """Raised from `poll` when `stop` returned True during an import."""
 
 
 __all__ = ["LiveNews", "LiveSession", "PollStopped"]

@@ -1,8 +1,8 @@
-"""Where the bytes of a live trace come from: a native file that grows, or a foreign capture.
+"""The bytes of a live trace: a native file that grows, or a foreign capture.
 
-A capture is imported whole whenever it has changed, and held against the import before.  What importers write
-is the same for the same beginning of a capture, but for what they write at its end; so the lines that two
-imports have in common are there for good, and a few at the end are taken back each time.
+A changed capture is imported whole, and compared with the previous import. Importers write the same for the
+same beginning of a capture, except for lines about its end. So lines common to both imports are permanent,
+and a few at the end are replaced each time.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from ctxctl.trace.follow import Follower, FollowRestart, OpenFile, PathFiles, Sp
 from ctxctl.trace.growing import GrowingSource, GrowingTrace
 from ctxctl.trace.source import Source
 
-_SHARE: Final = 0.3
-"""Share of the time that importing may take at most."""
-_AGAIN: Final = 1.0
-"""Seconds until a capture that could not be read for now is tried again."""
-_SETTLED: Final = 0.3
-"""Seconds that a capture which seems to have shrunk must stay as it is: it may be half written."""
-_LAST_WORDS: Final = 0.5
-"""Seconds in which a runtime that has ended a turn may still write of it, as what it was billed."""
+_IMPORT_SHARE: Final = 0.3
+"""Largest share of the time for importing."""
+_RETRY_SECONDS: Final = 1.0
+"""Seconds before an unreadable capture is tried again."""
+_SETTLE_SECONDS: Final = 0.3
+"""Seconds for which a capture that seems to have shrunk must not change: it may be half written."""
+_TURN_END_SECONDS: Final = 0.5
+"""Seconds in which a runtime may still write about a finished turn, such as its bill."""
 ANEW: Final = "replayed-anew"
 LATER: Final = "what came later changes how the first steps are to be read; replayed from the first line"
 _COPY: Final = 1 << 20
-_FILES: Final = 20_000
+_MAX_FILES: Final = 20_000
 _ABOUT = re.compile(rb'"event_type":"ctxctl\.(?:session\.ended|fidelity\.measured)"')
-"""What importers write where a capture ends: it is no part of what is there for good."""
+"""Lines that importers write about a capture's end, which are not permanent."""
 _LEADING = re.compile(rb'"event_type":"context\.(?!assembly|injection|exported)')
-"""Nor is what no request has carried yet: it is told with the step that does, in its turn."""
+"""Lines about content that no request has carried yet, which are not permanent either."""
 
 
 class CaptureFeed:
-    """A foreign capture: imported whole whenever it has changed, and held against the import before."""
+    """A foreign capture, imported whole whenever it has changed, and compared with the previous import."""
 
     rewinds = True
     whole = False
@@ -65,15 +65,15 @@ class CaptureFeed:
         self._last: BinaryIO | None = None
         """The bytes of the last import."""
         self._size = 0
-        """How many bytes of the last import stand in the source."""
+        """Bytes of the last import that are in the source."""
         self._places: list[tuple[int, int]] = []
-        """Where in the source the import's bytes stand: pairs of (import, source), ascending."""
+        """Where the import's bytes are in the source: pairs of (import, source), ascending."""
         self._mark: Marks | None = None
         self._free_at = 0.0
         """When the next import may begin."""
         self._short: tuple[Marks, float] | None = None
         self._over_at: float | None = None
-        """When the turn counts as over, as the capture says so and if nothing more comes."""
+        """When the turn counts as over, by the capture and if nothing more comes."""
         self._is_over = False
         self.aside = b""
 
@@ -90,13 +90,13 @@ class CaptureFeed:
             opened, made = self._imported()
         except CtxctlError as error:
             if may_pass(error.slug):
-                least = _AGAIN
+                least = _RETRY_SECONDS
             else:
                 self._mark = marks
             return FeedLook("following", False, problems=(Problem(0, 0, error.slug, error.message),))
         finally:
             cost = time.monotonic() - began
-            self._free_at = now + max(least, cost + cost * (1 - _SHARE) / _SHARE)
+            self._free_at = now + max(least, cost + cost * (1 - _IMPORT_SHARE) / _IMPORT_SHARE)
         if opened is None:
             made.close()
             self._mark = marks
@@ -107,7 +107,7 @@ class CaptureFeed:
         grew = _grew(self._mark or {}, marks)
         self._mark, self._short = marks, None
         if self._is_over:
-            self._over_at = time.monotonic() + _LAST_WORDS
+            self._over_at = time.monotonic() + _TURN_END_SECONDS
         return self._compare(opened, made, grew=grew)
 
     def _imported(self) -> tuple[Opened | None, BinaryIO]:
@@ -129,13 +129,13 @@ class CaptureFeed:
         return Opened(fresh, found.name, found.default_policy, reported, used), file
 
     def _doubtful(self, marks: Marks, made: BinaryIO, now: float) -> bool:
-        """Whether the capture may be half written: it lost lines, and has not been so for long."""
+        """Return whether the capture may be half written: it lost lines, and did so only recently."""
         if self._last is None or _size_of(made) >= self._size:
             return False
         if self._short is None or self._short[0] != marks:
             self._short = (marks, now)
-        self._free_at = max(self._free_at, self._short[1] + _SETTLED)
-        return now - self._short[1] < _SETTLED
+        self._free_at = max(self._free_at, self._short[1] + _SETTLE_SECONDS)
+        return now - self._short[1] < _SETTLE_SECONDS
 
     def _compare(self, opened: Opened, made: BinaryIO, *, grew: bool) -> FeedLook:
         before, self._last = self._last, made
@@ -175,7 +175,7 @@ class CaptureFeed:
         return FeedLook("following", True, opened, why)
 
     def _settle(self, moved: bool) -> None:
-        """Add what is there for good to the source; the rest stays aside."""
+        """Append the permanent lines to the source. The rest stays aside."""
         assert self._last is not None
         size = _size_of(self._last)
         end = _for_good(self._last, self._size, size)
@@ -204,19 +204,19 @@ class CaptureFeed:
         return there + at - first
 
     def due(self, now: float) -> float:
-        """Until the next import may begin, or the turn is over."""
+        """Return the seconds until the next import may begin, or the turn is over."""
         due = max(0.0, self._free_at - now) or 3600.0
         return due if self._over_at is None else min(due, max(0.0, self._over_at - now))
 
     def turn_over(self, now: float) -> bool:
-        """Whether the last thing that came, a moment ago, was the end of a turn."""
+        """Return whether the last recent event was the end of a turn."""
         if self._over_at is None or now < self._over_at or marks_of(self._path) != self._mark:
             return False
         self._over_at = None
         return True
 
     def last(self) -> FeedLook:
-        """Add what was held back: nothing more will come."""
+        """Append what was held back. Nothing more will come."""
         self.aside = b""
         if self._last is None:
             return FeedLook("waiting", False)
@@ -244,7 +244,7 @@ Marks = dict[str, tuple[int, int, int, int]]
 
 
 def marks_of(path: Path) -> Marks:
-    """What tells whether a capture has changed; empty where there is none."""
+    """Return values that show whether a capture has changed; empty without a capture."""
     found: Marks = {}
     if path.is_dir():
         _tree(path, "", found)
@@ -257,7 +257,7 @@ def marks_of(path: Path) -> Marks:
             beside = [e.name for e in entries if is_companion(path, e.name) and e.name != path.name]
     except OSError:
         beside = []
-    for name in beside[:_FILES]:
+    for name in beside[:_MAX_FILES]:
         there = path.parent / name
         if there.is_dir():
             _tree(there, f"{name}/", found)
@@ -267,14 +267,14 @@ def marks_of(path: Path) -> Marks:
 
 
 def _grew(before: Marks, now: Marks) -> bool:
-    """Whether all that was there is there still, and nothing of it is shorter."""
+    """Return whether all old files exist and none is shorter."""
     return all(
         name in now and now[name][:2] == mark[:2] and now[name][2] >= mark[2] for name, mark in before.items()
     )
 
 
 def is_companion(path: Path, name: str) -> bool:
-    """Whether an entry beside a capture's file may belong to it: logs of databases, sub-agents' files."""
+    """Return whether an entry may belong to a capture: logs of databases, sub-agents' files."""
     return name == path.stem or name.startswith(f"{path.name}-") or (
         name.startswith("agent-") and name.endswith(".jsonl")
     )  # fmt: skip
@@ -300,7 +300,7 @@ def _size_of(file: BinaryIO) -> int:
 
 
 def _common(a: BinaryIO, b: BinaryIO, most: int) -> int:
-    """Bytes of whole lines at the start that two files have in common, `most` at the most."""
+    """Return the bytes of whole lines that two files have in common at the start, at most `most`."""
     most = min(most, _size_of(a), _size_of(b))
     at = 0
     while at < most:
@@ -313,7 +313,7 @@ def _common(a: BinaryIO, b: BinaryIO, most: int) -> int:
 
 
 def _first_difference(x: bytes, y: bytes) -> int:
-    """Bytes that two different stretches have in common at their start."""
+    """Return the bytes that two different ranges have in common at the start."""
     low, high = 0, min(len(x), len(y))
     while low < high:
         middle = (low + high + 1) // 2
@@ -325,7 +325,7 @@ def _first_difference(x: bytes, y: bytes) -> int:
 
 
 def _line_start(file: BinaryIO, at: int) -> int:
-    """The last place at or before `at` where a line begins."""
+    """Return the last place at or before `at` where a line begins."""
     while at > 0:
         begin = max(0, at - _COPY)
         cut = os.pread(file.fileno(), at - begin, begin).rfind(b"\n")
@@ -336,11 +336,11 @@ def _line_start(file: BinaryIO, at: int) -> int:
 
 
 def _for_good(file: BinaryIO, start: int, size: int) -> int:
-    """Where the lines about the capture's end begin, as far as they are among the last million bytes."""
+    """Return where the final lines about the capture's end begin, within the last million bytes."""
     begin = max(start, size - _COPY)
     data = os.pread(file.fileno(), size - begin, begin)
     end = len(data)
-    for line in reversed(data.splitlines(keepends=True)):  # a trace that we write has no other line ends
+    for line in reversed(data.splitlines(keepends=True)):  # our own traces have no other line ends
         if not _ABOUT.search(line) and not _is_uncarried(line):
             break
         end -= len(line)
@@ -348,7 +348,7 @@ def _for_good(file: BinaryIO, start: int, size: int) -> int:
 
 
 def _is_uncarried(line: bytes) -> bool:
-    """Whether a line tells of something that a step will carry, and names none."""
+    """Return whether a line is about content that a later step will carry."""
     if not _LEADING.search(line):
         return False
     try:
@@ -358,62 +358,62 @@ def _is_uncarried(line: bytes) -> bool:
     return isinstance(event, dict) and event.get("step_id") is None
 
 
-_LINE: Final = 1 << 20
+_MAX_LINE: Final = 1 << 20
 """Longest last line without an end that is read as if it were whole."""
 
 
 class Rollback(NamedTuple):
-    """What stood from byte `at` on counts no longer; what follows there begins at byte `next`."""
+    """Discards everything from byte `at` on. What follows begins at byte `next`."""
 
     at: int
     next: int
 
 
 class FeedLook(NamedTuple):
-    """What a look found, besides what was added to the source."""
+    """The result of a look, besides what was appended to the source."""
 
     state: State
     changed: bool
     opened: Opened | None = None
-    """The trace is there for the first time, or anew."""
+    """Set if the trace is new, or was opened again."""
     restart: Problem | None = None
-    """Why it is there anew."""
+    """Why it was opened again."""
     rollback: Rollback | None = None
     problems: tuple[Problem, ...] = ()
 
 
 class Feed(Protocol):
-    """One capture that is followed."""
+    """One followed capture."""
 
     aside: bytes
-    """Lines behind the source's end that may still change."""
+    """Lines after the source's end that may still change."""
     whole: bool
-    """They are one line that has no end yet."""
+    """Whether `aside` is one unfinished line."""
     rewinds: bool
-    """Looks may roll the trace back."""
+    """Whether looks may roll the trace back."""
 
     def look(self, now: float) -> FeedLook:
-        """Add what is new to the source; `now` in seconds of a clock that never goes back."""
+        """Append what is new to the source; `now` in seconds of a monotonic clock."""
         ...
 
     def due(self, now: float) -> float:
-        """Seconds until a look is worth it again, if nothing happens to the file."""
+        """Return the seconds until another look is useful, if nothing happens to the file."""
         ...
 
     def last(self) -> FeedLook:
-        """Nothing more will come: add what was held back."""
+        """Append what was held back. Nothing more will come."""
         ...
 
     def again(self) -> Opened:
-        """Open the same trace again, to be read from its first line."""
+        """Open the same trace again, to read it from its first line."""
         ...
 
     def turn_over(self, now: float) -> bool:
-        """Whether what is there now says that the turn is over; once for each state of the capture."""
+        """Return whether the capture now says that the turn is over; once for each of its states."""
         ...
 
     def close(self) -> None:
-        """Close the files; those of traces that were opened stay open."""
+        """Close the files, except those of opened traces."""
         ...
 
 
@@ -460,18 +460,18 @@ class NativeFeed:
         return Opened(GrowingTrace(self._source), "native", "recorded", ())
 
     def _unfinished(self, size: int) -> bytes:
-        """The last line, if it may be whole but for its end."""
-        if not 2 <= size <= _LINE:
+        """Return the last line, if only its end is missing."""
+        if not 2 <= size <= _MAX_LINE:
             return b""
         rest = [span.handle.read(span.offset, span.length) for span in self._follower.rest()[-1:]]
         return rest[0] if rest and rest[0].rstrip().endswith(b"}") else b""
 
     def due(self, now: float) -> float:
-        """A look costs next to nothing."""
+        """Return an hour: nothing is new unless the file changes."""
         return 3600.0
 
     def last(self) -> FeedLook:
-        """The unfinished lines are read as those of a file that ends there."""
+        """Read the unfinished lines like those of a file that ends there."""
         self.aside = b""
         opened: Opened | None = None
         rest = self._follower.rest()
@@ -489,7 +489,7 @@ class NativeFeed:
         return self._opened()
 
     def turn_over(self, now: float) -> bool:
-        """Events say so themselves."""
+        """Return False: native events say so themselves."""
         return False
 
     def close(self) -> None:

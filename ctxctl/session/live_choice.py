@@ -1,4 +1,4 @@
-"""Which session is followed: the one that was named, or the newest of those under a directory."""
+"""Choose the session to follow: the named one, or the newest under a directory."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ctxctl.trace.source import open_source
 from ctxctl.trace.spool import compression
 from ctxctl.trace.unknown_file import is_native
 
-_EVERY: Final = 2.0
-"""Seconds between two searches for a newer session, at least; they take a twentieth of the time at most."""
+_SEARCH_INTERVAL: Final = 2.0
+"""Shortest seconds between two searches for a newer session. They take at most a twentieth of the time."""
 _HEAD: Final = 1 << 16
-_TRIED: Final = 200
-"""Newest files whose heads one search reads until one is a session."""
+_MAX_TRIED: Final = 200
+"""Most of the newest files whose heads one search reads until one is a session."""
 
 
 class SessionChoice:
-    """Finds the session to follow; asks the file system only now and then."""
+    """Finds the session to follow. It reads the file system only from time to time."""
 
     def __init__(self, path: str | Path | None, format_name: str | None, *, pin: bool) -> None:
         self._format = format_name
@@ -30,19 +30,19 @@ class SessionChoice:
         self._given = None if path is None else Path(path)
         self._file: Path | None = None
         self._is_folder = False
-        """What was given is a directory, as far as was seen."""
+        """Whether the given path was last seen to be a directory."""
         self._roots: tuple[Path, ...] = ()
         self.name = "the places where runtimes write" if path is None else str(path)
-        """What is searched, for messages."""
+        """The place searched, for messages."""
         self.not_read: dict[str, str] = {}
-        """Directories that the last search could not list, and why."""
+        """Directories that the last search could not list, with the reasons."""
         self._look_around()
         self._again_at = 0.0
         self._kinds: dict[tuple[str, int, int], bool] = {}
         self._found: Path | None = None
 
     def _look_around(self) -> None:
-        """Find out what there is to search: a place may be made, or turn out to be a directory, later on."""
+        """Determine what to search: a path may come into being later, also as a directory."""
         given = self._given
         if given is None:
             self._roots = (Path(), *(place.path for place in session_places() if place.path.is_dir()))
@@ -55,13 +55,13 @@ class SessionChoice:
 
     @property
     def several(self) -> bool:
-        """Whether there is a directory to search, so that another session may be chosen."""
+        """Whether a directory is searched, so that the session may change."""
         return self._file is None
 
     def newest(self, now: float, at: Path | None) -> Path | None:
-        """The session to follow; `at` is the one followed now.  None where there is none yet to be found."""
+        """Return the session to follow; `at` is the one followed now. None if there is none yet."""
         if self._file is not None and not self._is_folder and self._file.is_dir():
-            # What was waited for as a file.
+            # The file that was waited for.
             self._look_around()
             self._again_at = now
         if self._file is not None:
@@ -78,11 +78,11 @@ class SessionChoice:
         if self._file is not None:
             return self._file
         self._found = self._search() or self._found
-        self._again_at = now + max(_EVERY, 20 * (time.monotonic() - began))
+        self._again_at = now + max(_SEARCH_INTERVAL, 20 * (time.monotonic() - began))
         return self._found or at
 
     def every(self) -> Iterator[Path]:
-        """All sessions there are now, the one written last first; whole directories that are one capture."""
+        """Yield all current sessions, the last written first. A directory may be one whole capture."""
         if self._file is not None:
             if self._file.exists():
                 yield self._file
@@ -107,18 +107,18 @@ class SessionChoice:
         self.not_read = {}
         files: list[tuple[int, str, int, int]] = []
         for root in self._roots:
-            # The working directory may be anything: what lies deep below it is nobody's session.
+            # The working directory may be anything. Files deep below it are not sessions.
             deep = 2 if root == Path() and len(self._roots) > 1 else DEPTH
             files += self._dated(root, MOST - len(files), deep)
         files.sort(reverse=True)
-        for _, found, inode, size in files[:_TRIED]:
-            name = found.removesuffix("-wal")  # a database is written where its log is
+        for _, found, inode, size in files[:_MAX_TRIED]:
+            name = found.removesuffix("-wal")  # a database's writes go to its log
             if size and not PARTS.search(name) and self._is_session(name, inode, size):
                 return self._whole(Path(name))
         return None
 
     def _dated(self, top: Path, most: int, deep: int) -> Iterator[tuple[int, str, int, int]]:
-        """Time, name, inode and size of the files below a directory."""
+        """Yield time, name, inode and size of the files below a directory."""
         for name, state in files_below(top, most, deep, self._note):
             yield state.mtime_ns, name, state.inode, state.size
 
@@ -131,7 +131,7 @@ class SessionChoice:
         if known is None:
             try:
                 known = self._kinds[key] = self._recognised(name)
-            except FileNotFoundError:  # it went meanwhile
+            except FileNotFoundError:  # it was removed meanwhile
                 return False
             except OSError as error:
                 self._note(name, error)
@@ -149,7 +149,7 @@ class SessionChoice:
         return found is not None and (self._format is None or registry.is_named(found, self._format))
 
     def _whole(self, path: Path) -> Path:
-        """The directory that is one capture of which a file is a part, else the file."""
+        """Return the directory that is one capture and contains the file, else the file."""
         for root in self._roots:
             try:
                 inside = path.relative_to(root).parts[:-1]
@@ -164,13 +164,13 @@ class SessionChoice:
         return path
 
     def _is_capture(self, path: Path) -> bool:
-        """Whether a directory is one session, spread over files."""
+        """Return whether a directory is one session in several files."""
         from ctxctl.importers import registry
         from ctxctl.ingest.folder import Folder
 
         try:
             folder = Folder(str(path), path)
-        except UnreadableError:  # it may be readable later on; the search tells of it
+        except UnreadableError:  # it may become readable later; the search reports it
             return False
         apart = any(name.endswith(".jsonl") and not PARTS.search(name) for name in folder.files)
         return len(folder.files) < MOST and any(
@@ -181,7 +181,7 @@ class SessionChoice:
 
 
 def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture", "unknown"] | None:
-    """Of what kind a file is by its head; `unknown` may change as it grows; None: there is nothing."""
+    """Return the kind of a file by its head; `unknown` may change as it grows; None without a file."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -201,7 +201,7 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
 
 
 def no_session_error(path: Path | None, searched: str, not_read: Mapping[str, str]) -> UnreadableError:
-    """The error for following what never held an event; `not_read`: what could not be listed or read."""
+    """Return the error for a path that never held an event; `not_read`: what was unreadable, and why."""
     if path is None:
         found = f"no trace and no known capture in {searched}"
         if not_read:

@@ -1,8 +1,8 @@
-"""An inspector on a trace that is still being written: one engine is fed what comes, and only that.
+"""An inspector of a trace that is still being written. One engine is fed only what is new.
 
-One thread feeds; any number may ask meanwhile.  What they see is what was published last: the steps that are
-over, and behind them those that would be over if nothing more came, made by a copy of the engine that is
-ended on the side.  `LiveRows` are both kinds of steps as they stood at one moment.
+One thread feeds, and any thread may ask meanwhile. They see what was published last: the finished steps, then
+those that would be finished if nothing more came, which a copy of the engine computes. `LiveRows` are both
+kinds of steps at one moment.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from ctxctl.trace.growing import GrowingTrace
 from ctxctl.trace.index import Span
 from ctxctl.trace.reader import TracePass, key_of
 
-_BETWEEN = 32
-"""Events fed between two calls of `enough`: with large frames and new texts, some milliseconds."""
+_MAX_FED = 32
+"""Events fed between two calls of `enough`. With large frames and new texts, they take some milliseconds."""
 
 Take = Callable[[Step | Turn], None]
 
 
 class _ResumePoint(NamedTuple):
-    """What a snapshot needs besides the engine, to go back to it."""
+    """What returning to a snapshot needs besides the engine."""
 
     problems: int
-    """Problems that the engine had reported."""
+    """Number of problems that the engine had reported."""
     kept: int
     contents: ContentMark
     keys: int
     late: int
-    """How many of the problems are events for steps that were over."""
+    """Number of these problems that are events after their step's end."""
 
 
 class LiveInspector(Inspector):
-    """The inspector of a growing trace; one thread calls `feed` and `publish`, any thread everything else."""
+    """The inspector of a growing trace. One thread calls `feed` and `publish`, any thread everything else."""
 
     trace: GrowingTrace
 
@@ -80,19 +80,19 @@ class LiveInspector(Inspector):
         super().__init__(opened, params, policy)
         assert isinstance(opened.trace, GrowingTrace)
         self._keeps = rewinds or seeks
-        """Whether snapshots are kept: without them `at` replays from the first line."""
+        """Whether snapshots are kept. Without them, `at` replays from the first line."""
         self.rewinds = rewinds
         """Whether `go_back` may be called, which costs memory."""
         self._seeks = seeks
         self._recent = RecentSteps()
-        """The steps that were over last: those that are looked at while a session grows."""
+        """The last finished steps, which are read most while a session grows."""
         self._take = take
         self._reading = opened.trace.reading()
         self._waiting: list[Event] = []
-        """Read, and to be fed next."""
+        """Events that were read and are to be fed next."""
         self._keys = array("q")
         self._sent: dict[tuple[object, ...], int] = {}
-        """A hash of each result that was handed out and may come again."""
+        """A hash of each result that was delivered and may be repeated."""
         self._engine_now = self._engine(self._found.add, skipped=skipped)
         self._snapshots = Snapshots(self._engine_now, self._resume_point())
         self._published: tuple[LiveRows, LiveTail, Survey] = (
@@ -101,35 +101,34 @@ class LiveInspector(Inspector):
             self._survey_rows,
         )
         self._answered: dict[ThreadKey, ThreadAhead] = {}
-        """By thread, what was assumed of the rest of the trace; it may turn out otherwise."""
+        """What was assumed of the rest of the trace, by thread. It may prove wrong."""
         self._low: int | None = None
-        """Rows before this one were not touched when the trace was read again."""
+        """Rows before this one did not change when the trace was read again."""
         self._learnt_when_published = 0
-        """How often the redactor had learnt something when rows were published last."""
+        """The redactor's `news` when rows were published last."""
         self.kept = 0
-        """Leading rows that were published as they are the time before, too."""
+        """Number of leading rows that are identical to those published before."""
         self.words = ItemWords(self)
-        """How the items of results are called that are handed out."""
+        """Names of the items in delivered results."""
         self.told: list[Problem] = []
         """Problems of following the file."""
         self.over = False
 
-    # What the feeding thread does.
+    # Used by the feeding thread.
 
     @property
     def events(self) -> int:
-        """Events read so far."""
+        """Number of events read so far."""
         return self._engine_now.totals.events
 
     @property
     def read(self) -> int:
-        """Bytes of what was fed so far."""
+        """Bytes fed so far."""
         return self._waiting[0].offset if self._waiting else self._reading.at
 
     def feed(self, enough: Callable[[], bool]) -> bool:
-        """Read on until the end, or until `enough`, which is asked every few dozen events; whether there is
-        more.
-        """
+        """Read until the end or until `enough`, which is called every few dozen events. Return whether more
+        is left."""
         waiting, self._waiting = self._waiting, []
         if not self._feed(waiting, enough):
             for batch in self._reading.run():
@@ -139,7 +138,7 @@ class LiveInspector(Inspector):
         return bool(self._waiting) or self._reading.at < self.trace.source.size
 
     def _feed(self, batch: list[Event], enough: Callable[[], bool]) -> bool:
-        """Feed events, those that are left over to wait; whether it was enough."""
+        """Feed events and keep the rest waiting. Return whether it was enough."""
         engine, survey = self._engine_now, self._survey_rows
         assert self._snapshots is not None
         for n, event in enumerate(batch, 1):
@@ -152,7 +151,7 @@ class LiveInspector(Inspector):
                 if self._keeps and self._snapshots.due(ended):
                     at = event.offset + event.length + 1
                     self._snapshots.offer(engine, ended, at, event.line + 1, self._resume_point())
-            if n % _BETWEEN == 0 and n < len(batch) and batch[n].offset > event.offset and enough():
+            if n % _MAX_FED == 0 and n < len(batch) and batch[n].offset > event.offset and enough():
                 self._waiting = batch[n:]
                 return True
         return bool(batch) and enough()
@@ -171,17 +170,17 @@ class LiveInspector(Inspector):
             self._give(result)
 
     def _seen(self, done: Iterable[Step | Turn]) -> Iterator[Step | Turn]:
-        """What the engine finishes, with the frame that it has then."""
+        """Yield what the engine finishes, with its current frame."""
         for result in done:
             if self._take is not None and isinstance(result, Step):
                 self.words.see(StepAt(result, self._engine_now.frame, None))
             yield result
 
     def _give(self, result: Step | Turn) -> None:
-        """Hand a result out, unless it was handed out as it is before the trace was read again."""
+        """Deliver a result, unless the same one was delivered before the trace was read again."""
         if self._take is None:
             return
-        if self.redactor:  # what the engine remembers was read before all was redacted
+        if self.redactor:  # the engine may hold names read before their redaction
             result = self.redactor.struct(result)
         if self.rewinds:
             key = (result.session, result.thread, result.turn, result.step if isinstance(result, Step) else 0)
@@ -192,11 +191,11 @@ class LiveInspector(Inspector):
         self._take(result)
 
     def opened_anew(self, opened: Opened) -> None:
-        """A capture was imported again: what the importer reported this time counts."""
+        """Take the problems of a repeated import of the capture."""
         self.opened = opened
 
     def lookahead_changed(self) -> bool:
-        """Whether what was assumed of the rest of the trace no longer holds: then replay anew."""
+        """Return whether an assumption about the rest of the trace proved wrong. If so, replay again."""
         if not self._answered:
             return False
         with self._lock:
@@ -213,11 +212,11 @@ class LiveInspector(Inspector):
         return answer
 
     def _ends(self) -> Ends | None:
-        """The trace is still being written: steps come when they are over."""
+        """Return None: while the trace is being written, steps come when they are over."""
         return None
 
     def go_back(self, at: int, then: int) -> None:
-        """What stands from byte `at` (where a line begins) on counts no longer; what follows is at `then`."""
+        """Discard everything from byte `at` (the start of a line) on. What follows is at `then`."""
         with self._lock:
             assert self._snapshots is not None
             snapshot = self._snapshots.back(at)
@@ -243,11 +242,10 @@ class LiveInspector(Inspector):
         return _ResumePoint(found.count, len(found.kept), contents, len(self._keys), found.late)
 
     def publish(self, aside: bytes = b"", *, line: bool = False, open_too: bool = True) -> None:
-        """Publish what was read, for all threads to see.
+        """Publish what was read, for all threads.
 
-        `aside`: what follows and may still change.  `line`: it is one line without an end, which counts if
-        there is nothing wrong with it.  Without `open_too` what is open is shown as it was, as long as no
-        step is over since.
+        `aside` holds lines that may still change; with `line`, one unfinished line, which counts if it is
+        valid. Without `open_too`, unfinished steps are shown as before until a step is finished.
         """
         survey = self._survey_rows
         if self._learnt_when_published != self.redactor.news:
@@ -275,10 +273,10 @@ class LiveInspector(Inspector):
             return tail_of(survey, ats, self._totals(engine))
 
     def settle(self, aside: bytes) -> None:
-        """The runtime says that its turn is over: hand out its last step and the turn, as they are now.
+        """Deliver the last step and turn as they are now, because the runtime says that its turn is over.
 
-        Of the main thread: others have ends of their own.  What comes all the same, and changes them, makes
-        them come again.  `aside`: what follows what was read and may still change.
+        This applies to the main thread; others have ends of their own. Later changes deliver them again.
+        `aside` holds lines after those read, which may still change.
         """
         done: list[Step | Turn] = []
         with self.trace.contents.aside():
@@ -294,7 +292,7 @@ class LiveInspector(Inspector):
         return engine.totals.summary(problems=self.problem_count, unique_contents=len(self.trace.contents))
 
     def finish(self) -> None:
-        """Take what is open as over: nothing more will come."""
+        """Finish what is open. Nothing more will come."""
         engine, survey = self._engine_now, self._survey_rows
 
         def results() -> Iterator[Step | Turn]:
@@ -323,41 +321,41 @@ class LiveInspector(Inspector):
             self._published = (rows, tail, survey)
             self._places = None
 
-    # What anybody may ask.
+    # Used by any thread.
 
     @property
     def rows(self) -> LiveRows:
-        """The steps as published last."""
+        """The last published steps."""
         return self._published[0]
 
     @property
     def known(self) -> Sequence[Row]:
-        """The steps as published last."""
+        """The last published steps."""
         return self._published[0]
 
     @property
     def problems(self) -> list[Problem]:
-        """What was wrong so far, by line and byte."""
+        """The problems so far, by line and byte."""
         return sorted([*super().problems, *map(self.redactor.problem, self.told)])
 
     @property
     def problem_count(self) -> int:
-        """Number of problems found so far."""
+        """Number of problems so far."""
         return super().problem_count + len(self.told)
 
     def outline(self, progress: Progress | None = None) -> Outline:
-        """The steps as published last; nothing is read."""
+        """Return the last published steps. Nothing is read."""
         summary = self._summary
         return Outline(tuple(self.known), summary if summary is not None else self._totals(self._engine_now))
 
     def _finish(self, engine: Engine, found: ReportedProblems) -> None:
-        """A pass beside the feeding one changes nothing."""
+        """Change nothing after a pass beside the feeding one."""
 
     def _begin(self) -> ReportedProblems:
         return ReportedProblems()
 
     def at(self, ordinal: int) -> StepAt:
-        """A step with its placements, by its ordinal as published last; raises UsageError."""
+        """Return a step with its placements, by its last published ordinal. Raises UsageError."""
         at = self._at(ordinal)
         if not self.redactor:
             return at
@@ -384,7 +382,7 @@ class LiveInspector(Inspector):
             raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
 
     def _events(self, start: int, first_line: int) -> Iterator[Event]:
-        """What the feeding thread has read, and goes on to read while this is suspended."""
+        """Yield what the feeding thread has read, and what it reads while this is suspended."""
         one = TracePass(self.trace, start, first_line)
         last = -1
         while last < one.at < (end := self.read):
@@ -393,11 +391,11 @@ class LiveInspector(Inspector):
                 yield from batch
 
     def _batches(self, *_: object) -> Iterator[list[Event]]:
-        """The events that the feeding thread has read by now."""
+        """Yield the events that the feeding thread has read so far."""
         return TracePass(self.trace).run(self.read)
 
     def turn(self, ordinal: int) -> Turn:
-        """The turn that holds a step; of one that is still open, as far as it goes."""
+        """Return the turn of a step. An open turn is returned as far as it goes."""
         rows, tail, survey = self._published
         if 0 <= ordinal < len(rows):
             row = rows[ordinal]
@@ -411,14 +409,14 @@ class LiveInspector(Inspector):
         raise UsageError("no-such-frame", f"the turn of step {ordinal} is still being read")
 
     def previous(self, ordinal: int) -> int | None:
-        """Ordinal of the frame before."""
+        """Return the ordinal of the thread's previous step."""
         rows, tail, survey = self._published
         if not 0 <= ordinal < len(rows):
             raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
         return survey.before[ordinal] if ordinal < tail.first else tail.before[ordinal - tail.first]
 
     def places(self, progress: Progress | None = None) -> StepPlaces:
-        """The steps as published last, as addresses find them."""
+        """Return the last published steps, for addresses."""
         with self._lock:
             if self._places is None:
                 self._places = _places(self._published[0])
@@ -437,7 +435,7 @@ def _places(rows: LiveRows) -> StepPlaces:
 
 
 def _outcome(ahead: ThreadAhead) -> object:
-    """What an engine makes of a look ahead."""
+    """Return the mode that an engine derives from a look ahead."""
     if ahead.declared is not None:
         return ahead.declared, True
     return bool(ahead.points) and ahead.points <= vocab.APPEND_POINTS
@@ -448,11 +446,11 @@ def _same(a: Row, b: Row) -> bool:
 
 
 def _report_nothing(_problem: Problem) -> None:
-    """Drop a problem of the engine's copy: the engine itself will report it."""
+    """Drop a problem of the engine's copy. The engine itself will report it."""
 
 
 def _hash(result: Step | Turn) -> int:
-    """Equal for results that say the same; where a step stands in the file is not said."""
+    """Return a hash that is equal for results that differ only in their place in the file."""
     if isinstance(result, Step):
         result = msgspec.structs.replace(result, first_byte=0)
     return hash(repr(result))
@@ -462,7 +460,7 @@ TurnKey = tuple[ThreadKey, int]
 
 
 class LiveRows(Sequence[Row]):
-    """The rows of one moment; it never changes, whatever happens to the trace later."""
+    """The rows of one moment. They never change, whatever happens to the trace later."""
 
     __slots__ = ("_over", "_provisional", "_titles", "settled")
 
@@ -471,10 +469,10 @@ class LiveRows(Sequence[Row]):
     ) -> None:
         self._over = over
         self.settled = settled
-        """Rows of steps that are over; those behind may be others at the next moment."""
+        """Number of rows of finished steps. Later rows may change."""
         self._provisional = provisional
         self._titles = titles
-        """Titles of turns that are not over, by the ordinal of their first step."""
+        """Titles of open turns, by the ordinal of their first step."""
 
     def __len__(self) -> int:
         return self.settled + len(self._provisional)
@@ -501,26 +499,26 @@ class LiveRows(Sequence[Row]):
 
 
 class LiveTail(NamedTuple):
-    """What would be finished if nothing more came: values of their own, not to be found by replaying."""
+    """What would be finished if nothing more came. Its values cannot be found by replaying."""
 
     first: int
-    """Ordinal of the first step in it."""
+    """Ordinal of its first step."""
     ats: tuple[StepAt, ...]
     rows: tuple[Row, ...]
     before: tuple[int | None, ...]
     turns: dict[TurnKey, tuple[int, Turn]]
-    """The turns that are open, and the ordinal of their last step."""
+    """The open turns, each with the ordinal of its last step."""
     titles: dict[int, str]
     summary: Summary | None
 
 
 def empty_tail(first: int) -> LiveTail:
-    """Nothing is open, or nobody has looked."""
+    """Return a tail without steps: nothing is open, or nobody has looked."""
     return LiveTail(first, (), (), (), {}, {}, None)
 
 
 def tail_of(survey: Survey, ats: Iterable[StepAt], summary: Summary) -> LiveTail:
-    """The tail of a survey, which stays as it is."""
+    """Return the tail of a survey, as an immutable copy."""
     first = len(survey.rows)
     found: list[StepAt] = []
     rows: list[Row] = []

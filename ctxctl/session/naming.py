@@ -1,6 +1,6 @@
-"""Frames as they are named on a command line: ``TRACE@ADDRESS`` taken apart, and the frame that is meant.
+"""Parse frames as named on a command line, ``TRACE@ADDRESS``, and find the frame that is meant.
 
-File names may hold an `@`, and so may sessions and threads.
+Names of files, sessions and threads may contain an `@`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class NamedPlace(NamedTuple):
 
 
 def split_name(argument: str, *, same: str | None = None) -> NamedPlace:
-    """The trace and the address in one argument.
+    """Return the trace and the address in one argument.
 
-    A file of that very name wins; else the longest beginning before an `@` that is a file (or `-`); else the
-    last `@` divides.  A bare ``@…`` means the trace `same`.
+    A file of exactly that name takes precedence; else the longest beginning before an `@` that is a file (or
+    `-`); else the last `@` divides. A bare ``@…`` means the trace `same`.
     """
     if same is not None and argument.startswith("@") and not os.path.exists(argument):
         return NamedPlace(same, _address(argument, argument[1:]))
@@ -67,9 +67,8 @@ def _address(argument: str, address: str) -> str:
 
 
 def _last_of_main(spans: Sequence[Span]) -> int:
-    """The ordinal of the last frame of the main thread, in the session of the last frame; a session without
-    one has its first thread in its place.
-    """
+    """Return the ordinal of the main thread's last frame, in the session of the last frame. Without a main
+    thread, the session's first thread is used."""
     session = spans[-1].session
     mine = [(ordinal, span.thread) for ordinal, span in enumerate(spans) if span.session == session]
     main = default_thread([thread for _, thread in mine])
@@ -77,11 +76,11 @@ def _last_of_main(spans: Sequence[Span]) -> int:
 
 
 def locate(inspector: Inspector, address: str | None, turn: str | None, thread: str | None) -> int:
-    """The ordinal of a frame that was named by an address, or by ``--turn`` and ``--thread``.
+    """Return the ordinal of the frame of an address, or of ``--turn`` and ``--thread``.
 
-    Without any it is the last frame of the thread, or of the main thread of the session that ends the trace:
-    not of a sub-agent that went on behind it.  Raises UsageError: `bad-address` where both
-    name a turn, `no-such-frame`, and what `Inspector.resolve` raises.
+    By default it is the last frame of the thread, or of the main thread of the trace's last session, not of a
+    sub-agent that ended later. Raises UsageError: `bad-address` if both name a turn, `no-such-frame`, and
+    what `Inspector.resolve` raises.
     """
     if address is not None:
         if turn is not None:

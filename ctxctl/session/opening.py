@@ -1,4 +1,4 @@
-"""From what the user typed to a native trace: foreign captures are converted into a temporary one."""
+"""Open what the user named as a native trace; a foreign capture is converted into a temporary one."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ctxctl.trace.index import Span
     from ctxctl.trace.inputs import Inputs
 
-_SPOOL = 32 << 20
-"""Bytes of a converted capture held in memory before they go to an unlinked temporary file."""
+_MAX_SPOOL = 32 << 20
+"""Most bytes of a converted capture that are held in memory, not in an unlinked temporary file."""
 
 
 class Opened(NamedTuple):
@@ -34,15 +34,15 @@ class Opened(NamedTuple):
     format: str
     default_policy: str
     problems: tuple[Problem, ...]
-    """What the importer found; lines and bytes are the foreign file's."""
+    """Problems that the importer found, with places in the foreign file."""
     learned: LearnedUse | None = None
-    """What was put in that the capture does not hold."""
+    """What was added from a learned set."""
 
 
 def open_trace(path: str | Path, format_name: str | None = None, learned: str = OFF) -> Opened:
     """Open a native trace, or convert a foreign capture: a file, a directory or standard input.
 
-    `learned`: as `choose_set` takes it.  Raises what that and `open_capture` raise.
+    `learned`: see `choose_set`. Raises what that function and `open_capture` raise.
     """
     problems: list[Problem] = []
     with recording() as inputs:
@@ -64,7 +64,7 @@ def _imported(
     learned: LearnedUse | None,
     inputs: Inputs,
 ) -> Source:
-    """The capture as a native trace: kept from an earlier time, or made now, and kept if that can be."""
+    """Return the capture as a native trace: from the cache, or newly converted and cached if possible."""
     from ctxctl.importers.registry import is_ours
     from ctxctl.session.import_cache import ImportSlot
 
@@ -85,9 +85,9 @@ def _imported(
 def convert(
     source: Source | Folder, importer: Format, problems: list[Problem], learned: LearnedUse | None = None
 ) -> Source:
-    """A foreign capture as a native trace in memory or in an unlinked temporary file.
+    """Convert a foreign capture to a native trace in memory or in an unlinked temporary file.
 
-    Raises UnreadableError("no-space") where the temporary directory does not take it.
+    Raises UnreadableError("no-space") if the temporary directory is full.
     """
     from ctxctl.trace.spool import no_space
 
@@ -102,7 +102,7 @@ def _converted(
 ) -> Source:
     import tempfile  # slow to import
 
-    file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - closed below
+    file = tempfile.SpooledTemporaryFile(max_size=_MAX_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - closed below
     opened = cast("BinaryIO", file)
     try:
         write_native(source, importer, problems, opened, learned=learned)
@@ -112,7 +112,7 @@ def _converted(
         faults = source.problems if isinstance(source, Source) else ()
         return Source.from_file(source.name, opened, path=source.path, problems=tuple(faults))
     finally:
-        with suppress(OSError):  # what is read has a descriptor of its own
+        with suppress(OSError):  # the reader has its own descriptor
             file.close()
 
 
@@ -125,9 +125,9 @@ def write_native(
     learned: LearnedUse | None = None,
     marked: MarkedImport | None = None,
 ) -> None:
-    """Write a foreign capture as a native trace; the same capture (and learned set) gives the same bytes.
+    """Write a foreign capture as a native trace. The same capture and learned set give the same bytes.
 
-    `pause` is called at each event and may raise to stop.  `marked` goes on with an earlier import.
+    `pause` is called at each event and may raise to stop. `marked` continues an earlier import.
     """
     from ctxctl.importers import registry
     from ctxctl.ingest.checkpoint import at_checkpoint
@@ -144,7 +144,7 @@ def write_native(
 
 
 def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any]:
-    """The fields of a line of the trace; raises UsageError("no-such-line")."""
+    """Return the fields of a line of the trace. Raises UsageError("no-such-line")."""
     from bisect import bisect_right
 
     starts = sorted((span.line, span.start) for span in spans)

@@ -1,7 +1,7 @@
-"""The parameters a replay is made under, resolved once and named first in every output.
+"""The parameters of a replay, resolved once and named first in every output.
 
-Also what finds them where the user names none: a look through the trace (`ModeLookahead`), the model table
-and the runtimes' own rules (`LimitFinder`).
+Values that the user did not name come from the trace (`ModeLookahead`), from the model table, and from the
+runtimes' own rules (`LimitFinder`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from ctxctl.model.recompute import Recomputer
     from ctxctl.tokens.catalogue.limits import LimitBook
 
-_LINE = 1 << 16
-_PEEK = 4 << 20
-"""Bytes at the head of a trace in which a model's name is looked for."""
-_NAME = 40
-"""Characters of the longest name of a format."""
+_MAX_LINE = 1 << 16
+_MAX_PEEK = 4 << 20
+"""Bytes at the head of a trace in which a model's name is searched."""
+_MAX_FORMAT_NAME = 40
+"""Longest name of a format, in characters."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 _NOTHING_AHEAD = ThreadAhead(frozenset(), None)
@@ -49,7 +49,7 @@ OwnModels = dict[str, dict[str, Any]]
 
 
 class ModeLookahead:
-    """The injection points and the declared mode of each thread and one target; one pass over envelopes."""
+    """Each thread's injection points and declared mode for one target, from one pass over envelopes."""
 
     def __init__(self, trace: Trace, target: str) -> None:
         self._trace = trace
@@ -61,13 +61,13 @@ class ModeLookahead:
         self.extend()
 
     def extend(self) -> None:
-        """Look through what the trace has grown by, if it has; it must have ended with a line end."""
+        """Read what was added to the trace. The part read before must have ended with a line end."""
         start, self._end = self._end, self._trace.source.size
         if start == self._end:
             return
         for event in self._trace.headers(start):
             if event.event_type in ABOUT_THE_TRACE:
-                # An end changes a thread's turns, but not which thread an event is of.
+                # A session's end changes a thread's turns, but not which thread an event belongs to.
                 continue
             key = self._tracker.place(event).cursor.key
             record = event.record
@@ -80,7 +80,7 @@ class ModeLookahead:
                     self._declared.setdefault(key, mode)
 
     def of(self, key: ThreadKey) -> ThreadAhead:
-        """What the trace says of a thread."""
+        """Return what the trace says about a thread."""
         points = self._points.get(key)
         declared = self._declared.get(key)
         if points is None and declared is None:
@@ -89,29 +89,29 @@ class ModeLookahead:
 
 
 class LimitFinder:
-    """The table and the rules for the captures of one runtime; each question is answered once.
+    """Finds limits for captures of one runtime, by the model table and the runtime's rules; caches answers.
 
     Args:
-        runtime: Format of the capture; None: the trace was recorded, and no client's rule applies.
-        own: What the user's settings say of models.
+        runtime: Format of the capture; None if the trace was recorded, so that no client's rule applies.
+        own: The models of the user's settings.
     """
 
     def __init__(self, runtime: str | None, own: OwnModels | None = None) -> None:
         self._runtime = runtime
         self._own = own
         self.compacts_at = lru_cache(maxsize=256)(self._compacts_at)
-        """As `engine.rules.Rules.compacts_at` wants it."""
+        """See `ReplayRules.compacts_at`."""
 
     @cached_property
     def _book(self) -> LimitBook:
-        from ctxctl.tokens.catalogue.limits import LimitBook  # needed where a trace records no limit
+        from ctxctl.tokens.catalogue.limits import LimitBook  # only needed if a trace records no limit
 
         return LimitBook(self._own)
 
     def catalogue(
         self, model: str | None, provider: str | None, client: str | None
     ) -> CataloguedModel | None:
-        """As `engine.rules.Rules.catalogue` wants it: never a guess; without limits the note says why."""
+        """See `ReplayRules.catalogue`: never a guess. Without limits, the note says why."""
         if model is None:
             return None
         known = self._book.of(model, provider, self._runtime, client)
@@ -154,26 +154,26 @@ class Params(msgspec.Struct, frozen=True):
     policy: str
     target: str
     model: str | None
-    """The model that the user named; None: each step's own."""
+    """The model that the user named; None uses each step's own."""
     encoding: str
     encoding_from: str
-    """`flag`, `model` (the user's), `trace` (the first model the trace names) or `default`."""
+    """`flag`, `model` (the user's), `trace` (the first model of the trace) or `default`."""
     first_model: str | None
-    """The model that decided the encoding, if one did."""
+    """The model that determined the encoding, if one did."""
     assumed: str
-    """What had to be assumed about the encoding, one sentence; empty if nothing."""
+    """What was assumed about the encoding, as one sentence; empty if nothing."""
     limits: Limits = AS_RECORDED
-    """Limits that are supposed in place of the recorded ones."""
+    """Supposed limits that replace the recorded ones."""
     fitting: bool = False
-    """The policy says what is left out of a window that is too small."""
+    """Whether the policy decides what is left out of a window that is too small."""
     edited: Edited = UNEDITED
-    """What is dropped from the session, and what is set in it."""
+    """Items dropped from the session, and texts set in it."""
     calibration: calibrating.Chosen = calibrating.NOTHING
-    """What texts are weighed with where the model has no public tokenizer, and what sizes are expected by."""
+    """The calibration for models without a public tokenizer, also for expected sizes."""
     own_models: OwnModels = {}
-    """What the user's settings say of models."""
+    """The models of the user's settings."""
     runtime: str | None = None
-    """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
+    """The foreign format that the trace is in, or was imported from; None if it was recorded."""
 
     @property
     def original_format(self) -> str:
@@ -181,30 +181,30 @@ class Params(msgspec.Struct, frozen=True):
         return self.runtime or self.format
 
     def uses_encoding(self, model: str | None, encoding: str | None = None) -> bool:
-        """Whether a model is known to use an encoding, the replay's: only then are counts exact."""
+        """Return whether a model is known to use an encoding, so that counts with it are exact."""
         found = resolve_encoding(model)
         return found.known and same_ranks(found.encoding, encoding or self.encoding)
 
     @property
     def one_encoding(self) -> bool:
-        """Whether every step is counted with the same encoding: the user named it, or the model."""
+        """Whether every step is counted with one encoding, because the user named it or the model."""
         return self.encoding_from == "flag" or self.model is not None
 
     def encoding_of(self, model: str | None) -> str:
-        """What a step of a model is counted with; of none, and where nobody knows one, the replay's if that
-        counts alike."""
+        """Return the encoding of a model; the replay's if the model is unknown, or its encoding counts
+        alike."""
         if self.one_encoding or model is None:
             return self.encoding
         found = resolve_encoding(model).encoding
         return self.encoding if same_ranks(found, self.encoding) else found
 
     def counter(self) -> CountingRoom:
-        """A counter for the encoding, over the user's cache of counts."""
+        """Return a counter for the encoding, with the user's cache of counts."""
         return CountingRoom(self.encoding)
 
 
 def planner_of(strategy: Strategy | None) -> Policy | None:
-    """The strategy, if it is one that says what is sent."""
+    """Return the strategy if it decides what is sent; else None."""
     if strategy is None:
         return None
     from ctxctl.model.policy import Policy
@@ -213,7 +213,7 @@ def planner_of(strategy: Strategy | None) -> Policy | None:
 
 
 def fitter_of(strategy: Strategy | None) -> Fitter | None:
-    """The strategy, if it is one that says what is left out."""
+    """Return the strategy if it decides what is left out; else None."""
     if strategy is None:
         return None
     from ctxctl.model.fitting import Fitter
@@ -222,7 +222,7 @@ def fitter_of(strategy: Strategy | None) -> Fitter | None:
 
 
 def recomputer_of(strategy: Strategy | None) -> Recomputer | None:
-    """The strategy, if it is one that works recorded stages out anew."""
+    """Return the strategy if it recomputes recorded stages; else None."""
     if strategy is None:
         return None
     from ctxctl.model.recompute import Recomputer
@@ -239,9 +239,9 @@ def resolve_params(
     calibration: str | None = calibrating.NONE,
     own_models: OwnModels | None = None,
 ) -> tuple[Params, Strategy | None]:
-    """Settle what a replay is made under; raises UsageError for names that do not exist.
+    """Resolve the parameters of a replay. Raises UsageError for unknown names.
 
-    `calibration` is read anew each time: see `calibrating.chosen`.
+    `calibration` is read anew each time; see `calibration.chosen_calibration`.
     """
     if target not in vocab.TARGETS:
         known = ", ".join(vocab.TARGETS)
@@ -280,14 +280,14 @@ def resolve_params(
 
 
 def first_model(trace: Trace) -> str | None:
-    """The first model that an event at the head of the trace names."""
-    head = trace.source.read(0, _PEEK)
+    """Return the first model that an event at the head of the trace names."""
+    head = trace.source.read(0, _MAX_PEEK)
     named = _MODEL.search(head)
     if named is None:
         return None
-    # Mostly the first line that may name one does: all the others are left for the replay to decode.
+    # Usually the first line that may name a model does, so avoid decoding the others.
     for start, stop in ((head.rfind(b"\n", 0, named.start()) + 1, named.end()), (0, len(head))):
-        # A trace of its own over the same bytes: this look must not report problems or count as a pass.
+        # Use a separate trace over the same bytes, so that no problem is reported and no pass is counted.
         for event in Trace(trace.source).events(start, 1, stop):
             record = event.record
             if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
@@ -296,26 +296,25 @@ def first_model(trace: Trace) -> str | None:
 
 
 def imported_policy(trace: Trace) -> str | None:
-    """The policy that an imported trace's first event says its format is replayed under."""
+    """Return the policy for an imported trace, as its first event states it."""
     found = _first_says(trace, "policy")
     return found if found is not None and is_policy(found) else None
 
 
 def imported_format(trace: Trace) -> str | None:
-    """The format that an imported trace's first event says it was; None where it says none."""
+    """Return the format of an imported trace, as its first event states it; else None."""
     found = _first_says(trace, "format")
-    return found if found is not None and len(found) <= _NAME else None
+    return found if found is not None and len(found) <= _MAX_FORMAT_NAME else None
 
 
 def working_directory(trace: Trace) -> str | None:
-    """The directory in which an imported session ran, as the trace's first event says; None where it says
-    none."""
+    """Return the working directory of an imported session, as its first event states it; else None."""
     return _first_says(trace, "cwd")
 
 
 def _first_says(trace: Trace, name: str) -> str | None:
-    """A word of `metadata.ctxctl` of the trace's first event."""
-    line = trace.source.read(0, _LINE).split(b"\n", 1)[0]
+    """Return a string of `metadata.ctxctl` in the trace's first event."""
+    line = trace.source.read(0, _MAX_LINE).split(b"\n", 1)[0]
     first = parse_line(line) if f'"{name}"'.encode() in line else None
     metadata = first.get("metadata") if first is not None else None
     ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
@@ -324,5 +323,5 @@ def _first_says(trace: Trace, name: str) -> str | None:
 
 
 def same_ranks(one: str, other: str) -> bool:
-    """Whether two encodings count alike: o200k_harmony tokenises ordinary text exactly as o200k_base does."""
+    """Return whether two encodings count alike: o200k_harmony tokenises ordinary text as o200k_base does."""
     return RANKS_OF[one] == RANKS_OF[other]

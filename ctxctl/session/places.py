@@ -1,7 +1,7 @@
-"""Which steps a trace has and where they are, from the index: no content is looked at.
+"""The steps of a trace and their places, from the index. No content is read.
 
-The index is taken from the user's cache if it is this file's, extended if the file has grown, and built
-otherwise.  `ordinal_by_id` finds the step that an id of the runtime names: a context, a turn or a step.
+The index comes from the user's cache if it is this file's, is extended if the file has grown, and is built
+otherwise. `ordinal_by_id` finds the step of a context, turn or step id of the runtime.
 """
 
 from __future__ import annotations
@@ -31,32 +31,31 @@ _SHAPES: Final = frozenset(
         vocab.INJECTION_APPLIED,
     }
 )  # fmt: skip
-"""What shapes a frame, so that it is too late once its step was sealed."""
+"""Records that shape a frame, so that they are late after their step's seal."""
 
 
-_BACK: Final = 1 << 19
-"""Bytes of a trace between two places that its index can be taken back to, and about between such a place and
-its end."""
+_TURNBACK_BYTES: Final = 1 << 19
+"""About the bytes between two places that the index can be taken back to, and after the last of them."""
 
 
 class StepPlaces(NamedTuple):
-    """The steps of a trace in the order in which they begin, which is that of a replay."""
+    """The steps of a trace in the order in which they begin, as in a replay."""
 
     spans: tuple[Span, ...]
     by_thread: dict[ThreadKey, list[int]]
     """Ordinals of each thread's steps, ascending."""
     late: int = 0
-    """Events for steps that were over, as a replay reports them (`late-event`, `late-usage`)."""
+    """Number of events after their step's end, as a replay reports them (`late-event`, `late-usage`)."""
 
     def previous(self, ordinal: int) -> int | None:
-        """The ordinal of the step before in the same thread."""
+        """Return the ordinal of the thread's previous step."""
         span = self.spans[ordinal]
         mine = self.by_thread[ThreadKey(span.session, span.thread)]
         at = bisect_left(mine, ordinal)
         return mine[at - 1] if at else None
 
     def turn_end(self, ordinal: int) -> int:
-        """The ordinal of the last step of the turn that holds a step."""
+        """Return the ordinal of the last step of a step's turn."""
         span = self.spans[ordinal]
         mine = self.by_thread[ThreadKey(span.session, span.thread)]
         at = bisect_left(mine, ordinal)
@@ -65,7 +64,7 @@ class StepPlaces(NamedTuple):
         return mine[at]
 
     def until(self, key: ThreadKey, first_byte: int) -> Until | None:
-        """What lies ahead of the step of a thread that begins at a byte."""
+        """Return what the index knows of the step of a thread that begins at a byte."""
         at = bisect_left(self.spans, first_byte, key=_start)
         while at < len(self.spans) and self.spans[at].start == first_byte:
             span = self.spans[at]
@@ -84,7 +83,7 @@ def _start(span: Span) -> int:
 
 
 def step_places(index: StepIndex, redactor: Redactor | None = None) -> StepPlaces:
-    """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
+    """Return the steps of an index by their beginning, with names that may be shown."""
     spans = tuple(index)
     if redactor:
         named = {
@@ -105,7 +104,7 @@ def step_places(index: StepIndex, redactor: Redactor | None = None) -> StepPlace
 
 
 def step_index(trace: Trace, progress: Callable[[float], None] | None = None) -> StepIndex:
-    """The trace's index: loaded, extended or built, and kept for next time."""
+    """Return the trace's index: loaded, extended or built, and saved for the next run."""
     source = trace.source
     index = StepIndex.load(source)
     if index is None:
@@ -117,7 +116,7 @@ def step_index(trace: Trace, progress: Callable[[float], None] | None = None) ->
 
 
 def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | None) -> None:
-    """Go on from where the index ends."""
+    """Continue from where the index ends."""
     state = index.state
     tracker = StepTracker.restored(state["tracker"]) if state else StepTracker()
     lateness = _Lateness(index.late, state["sealed"] if state else ())
@@ -126,7 +125,7 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     ends: dict[ThreadKey, int] = {}
     size = max(1, trace.source.size)
     line, end, last = index.lines, index.covered, 0
-    apart = min(_BACK, size // 8)
+    apart = min(_TURNBACK_BYTES, size // 8)
     due: float = max(index.covered, size - apart)
     if index.turnback > due - apart:
         due = inf
@@ -171,7 +170,7 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     for key, at in ends.items():
         index.extend_row(rows[key], at)
     if end > trace.source.size:
-        # The last line has no end yet and may go on growing: the next run reads it again, as a repeat.
+        # The last line has no end and may still grow, so the next run reads it again, as a repeat.
         end, line = end - last - 1, line - 1
     index.covered, index.lines = end, line
     index.state = _state(tracker, rows, lateness)
@@ -179,7 +178,7 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
 
 
 def _state(tracker: StepTracker, rows: dict[ThreadKey, int], lateness: _Lateness) -> dict[str, Any]:
-    """All that `_extend` goes on with."""
+    """Return the state that `_extend` continues from."""
     return {
         "tracker": tracker.state(),
         "rows": [[*key, row] for key, row in rows.items()],
@@ -188,7 +187,7 @@ def _state(tracker: StepTracker, rows: dict[ThreadKey, int], lateness: _Lateness
 
 
 class _Lateness:
-    """Counts what comes for a step that is over or sealed, as the engine reports it."""
+    """Counts records after their step's end or seal, as the engine reports them."""
 
     def __init__(self, count: int, sealed: Iterable[Sequence[Any]]) -> None:
         self.count = count
@@ -196,15 +195,15 @@ class _Lateness:
         """Threads whose open step is sealed."""
 
     def state(self) -> list[list[Any]]:
-        """The threads whose open step is sealed, as JSON values."""
+        """Return the threads whose open step is sealed, as JSON values."""
         return [list(key) for key in self.sealed]
 
     def over(self, key: ThreadKey) -> None:
-        """A thread has ended, and its open step with it."""
+        """Note that a thread, and its open step, has ended."""
         self.sealed.discard(key)
 
     def note(self, key: ThreadKey, event: Event, place: EventPlace) -> None:
-        """Take in an event and where it goes."""
+        """Note an event and its place."""
         record = event.record
         ours = getattr(record, "target", vocab.MODEL) == vocab.MODEL
         if place.opened:
@@ -218,7 +217,7 @@ class _Lateness:
 
 
 def _key(event: Event) -> int:
-    """What a replay knows a repeated event by."""
+    """Return the key by which a replay recognises a repeated event."""
     return xxhash.xxh3_64_intdigest(f"{event.session_id}\0{event.source}\0{event.event_id}".encode())
 
 
@@ -229,12 +228,12 @@ class _At(NamedTuple):
 
 
 def ordinal_by_id(name: str, trace: Trace, places: StepPlaces, *, context_only: bool) -> int:
-    """The ordinal of the last step that bears an id; reads the envelopes of the whole trace.
+    """Return the ordinal of the last step with an id. Reads the envelopes of the whole trace.
 
-    A context id goes before a turn id, that before a step id.
+    A context id precedes a turn id, and that a step id.
 
     Raises:
-        UsageError: `bad-address` if no event bears it, `ambiguous-session` if several sessions do.
+        UsageError: `bad-address` if no event has it, `ambiguous-session` if several sessions do.
     """
     found: dict[str, list[_At]] = {"context": [], "turn": [], "step": []}
     for kind, at in _bearers(name, trace):
@@ -288,7 +287,7 @@ def _bearers(name: str, trace: Trace) -> Iterator[tuple[str, _At]]:
 
 
 def _enveloped(trace: Trace, event: Event) -> str | None:
-    """The context id of an envelope that an event exports."""
+    """Return the context id of an envelope that an event exports."""
     if event.event_type != vocab.EXPORTED:
         return None
     line = trace.fields(event) or {}

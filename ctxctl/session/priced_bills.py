@@ -1,4 +1,4 @@
-"""One request's bill in tokens, by how they are billed, what it comes to, and what its cache miss cost."""
+"""The bill of one request in tokens, its price, and the price of its cache miss."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NO_CACHE = "no cache figures are recorded: all of it priced as plain input"
 _FREE_TOOLS: Final = {"tool_search": ZERO}
-"""Tools of which only the tokens are billed (Anthropic's and OpenAI's "Tool search")."""
+"""Tools for which only tokens are billed (Anthropic's and OpenAI's "Tool search")."""
 CONTRADICTED = "the cache figures exceed the input: all of it priced as plain input"
 
 
 def miss_price(miss: Miss | None, billed: Tokens | None, rates: Rates) -> Decimal | None:
-    """US dollars that a miss cost more than a read would have; None: no miss, or a rate is unknown.
+    """Return the US dollars that a miss cost more than a read; None without a miss, or if a rate is unknown.
 
-    Its tokens stand right behind what was read, so they were written (for an hour first: Anthropic wants
-    those in front) before any of them were plain input.
+    Its tokens follow what was read, so they count as written (for an hour first, because Anthropic requires
+    those in front) before any count as plain input.
     """
     if miss is None or billed is None or rates.cache_read is None:
         return None
@@ -45,7 +45,7 @@ def miss_price(miss: Miss | None, billed: Tokens | None, rates: Rates) -> Decima
 
 
 def write_rate(cache: Cache, rates: Rates) -> Decimal | None:
-    """What a token behind a break was billed at: most of them are written again where anything was."""
+    """Return the rate of tokens after a break: that of writes if anything was written."""
     if not cache.reported_cache_write:
         return rates.input
     hour = cache.reported_cache_write_1h or 0
@@ -57,25 +57,24 @@ class Bill(NamedTuple):
 
     priced: Priced
     tokens: Tokens | None
-    """As the usage reports them; None: the step has no usage."""
+    """As the usage reports them; None without usage."""
     money: Money | None
-    """None: no usage, or a rate that it needs is not known."""
+    """None without usage, or if a needed rate is unknown."""
     believed_tokens: Tokens | None
     """`tokens`, with a partial output as counted (`UsageView.believed_output`)."""
     believed: Money | None
     not_priced: dict[str, int]
-    """What else was billed at a rate that nobody knows, in calls or tokens, by what it is."""
+    """Other billed units without a known rate, in calls or tokens, by kind."""
     units: dict[str, int]
     """Calls of the provider's own tools, by tool."""
     assumed: tuple[str, ...]
-    """What the capture does not say of the bill, and how it was priced all the same."""
+    """Assumptions about the bill that the capture does not confirm."""
     passes: tuple[tuple[Tokens, Rates], ...] = ()
-    """Passes of the request's own model, in order, with the rates for each one's size; empty: there was
-    one."""
+    """Passes of the request's own model, in order, with the rates for each size; empty for a single pass."""
 
 
 def bill_of(step: Step, book: RateBook) -> Bill:
-    """The bill of a step, priced."""
+    """Return the bill of a step, priced."""
     usage = step.usage
     terms = usage.terms if usage is not None else PLAIN
     whole, assumed = reported_tokens(step)
@@ -90,7 +89,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
     apart = {**terms.modalities, "reasoning": usage.reported_reasoning or 0}
     billed, left = without_separate_parts(whole, apart, found.rates)
     counted = usage.believed_output
-    # A partial output says nothing of its separate parts either.
+    # A partial output has no valid parts either.
     believed = billed if counted is None else whole._replace(output=counted)
     beside, missing = _beside(step, terms, found, book)
     passes = tuple(_of_pass(step, one, terms, book) for one in terms.passes)
@@ -113,8 +112,7 @@ def bill_of(step: Step, book: RateBook) -> Bill:
 
 
 def totals_by_table(step: Step, book: RateBook) -> tuple[Decimal | None, ...]:
-    """The table's price for each total that is stated with a step; None where a model or a price is
-    unknown."""
+    """Return the table's price for each total stated with a step; None if a model or price is unknown."""
     return tuple(_table_price(step, total, book) for total in step.stated)
 
 
@@ -127,20 +125,20 @@ def _table_price(step: Step, total: Stated, book: RateBook) -> Decimal | None:
     cached, written = total.cached_tokens or 0, total.cache_write_tokens or 0
     tokens = Tokens(max(0, total.input_tokens - cached - written), cached, written, total.output_tokens or 0)
     provider = step.usage.provider if step.usage is not None else None
-    # The sum of several requests says nothing of a price for large ones.
+    # A sum of several requests does not select the price for large ones.
     model = total.by_model[0].model if len(total.by_model) == 1 else total.model
     money = priced(tokens, book.rates(model or step.model, provider, step.time, 0).rates)
     return None if money is None else money.total
 
 
 def prices_date(book: RateBook) -> str:
-    """The sentence that says by which day's prices a request without a time is billed."""
+    """Return the sentence on whose day's prices apply to requests without a time."""
     whose = "as asked (--as-of)" if book.stated else "the catalogue's date; --as-of DATE names another"
     return f"no time is recorded: priced as of {book.as_of}, {whose}"
 
 
 def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
-    """Input, cache and output as billed, None where no input is; and what was assumed of them."""
+    """Return billed input, cache and output, None without input; and what was assumed about them."""
     usage, cache = step.usage, step.cache
     if usage is None or not usage.reported_input:
         return None, []
@@ -148,7 +146,7 @@ def reported_tokens(step: Step) -> tuple[Tokens | None, list[str]]:
     cached, written = cache.reported_cached or 0, cache.reported_cache_write or 0
     hour = min(cache.reported_cache_write_1h or 0, written)
     plain = usage.reported_input - cached - written
-    if plain < 0:  # figures that contradict one another: the whole is what is sure
+    if plain < 0:  # the figures contradict each other, and only the sum is certain
         cached = written = hour = 0
         plain = usage.reported_input
         assumed.append(CONTRADICTED)
@@ -164,7 +162,7 @@ def _with(money: Money | None, beside: Money) -> Money | None:
 
 
 class _Summaries(NamedTuple):
-    """US dollars for the requests that wrote a step's summaries and are no steps."""
+    """US dollars for requests that wrote a step's summaries and are not steps."""
 
     billed: Decimal
     """The cost of those whose bill is in the log."""
@@ -173,7 +171,7 @@ class _Summaries(NamedTuple):
 
 
 def _summaries(step: Step, terms: Terms, book: RateBook) -> tuple[_Summaries, dict[str, int]]:
-    """The cost of these requests, and how many of them are in no log."""
+    """Return the cost of these requests, and how many of them are not logged."""
     billed = least = ZERO
     in_no_log = 0
     for one in step.annotations.compactions:
@@ -197,7 +195,7 @@ def _summary(step: Step, one: Compacted, asked: SummaryRequest, terms: Terms, bo
         read, output = asked.input_tokens, sum(c.tokens for c in step.changes if c.item == item)
     sampled = Pass("compaction", None, asked.input_tokens, read, asked.cache_write_tokens, 0, output)
     money = _priced_pass(step, sampled, terms, book)
-    if money is None:  # a model without a price for what is read from a cache
+    if money is None:  # a model without a price for cache reads
         money = _priced_pass(step, structs.replace(sampled, cached_tokens=0), terms, book)
     return ZERO if money is None else money.total
 
@@ -207,7 +205,7 @@ def _priced_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> Money |
 
 
 def _beside(step: Step, terms: Terms, found: Priced, book: RateBook) -> tuple[Money, dict[str, int]]:
-    """US dollars for calls of tools and for passes of other models; and those without a known price."""
+    """Return US dollars for tool calls and passes of other models, and the units without a known price."""
     missing: dict[str, int] = {}
     units = further = ZERO
     for name, count in terms.units.items():
@@ -241,7 +239,7 @@ def _of_pass(step: Step, one: Pass, terms: Terms, book: RateBook) -> tuple[Token
 
 
 def answer_of(usage: UsageView | None) -> int:
-    """Tokens of the answer to a request whose input nobody billed, as far as they are known."""
+    """Return the known answer tokens of a request whose input was not billed."""
     from ctxctl.engine.sizes.bills import believed_output
 
     if usage is None:

@@ -1,13 +1,13 @@
-"""Which item a person means: the one answer that `log`, `why`, `blame --item`, `--drop` and `--set` give.
+"""Resolve a name to an item, for `log`, `why`, `blame --item`, `--drop` and `--set`.
 
-A name is tried in these ways, and the first one that fits anything decides: the exact id; `ID@VERSION`; the
-whole title; the whole source; the id in other letters; the beginning of the id; the path, or its end; a part
-of the title; a part of the source; a name as a list shows it, cut; words of the title; and last of all, a
-piece of the text, or words of it.  An id that several threads use is one item.  Of a call and its own result
-the result is meant.  Paths are compared as they are recorded and as they are from the session's directory.
+A name is tried in these ways, and the first that matches anything decides: the exact id; `ID@VERSION`; the
+whole title; the whole source; the id in another case; the beginning of the id; the path, or its end; a part
+of the title; a part of the source; a name as cut in a list; words of the title; a piece of the text, or words
+of it. An id in several threads is one item. Of a call and its own result, the result is meant. Paths are
+compared both as recorded and relative to the session's directory.
 
-Behind a blank, `#` and up to three digits choose one of the several that a name fits, in the order in which
-they are told; `#` and more is the end of an id, as lists show it of items that would look the same.
+After a blank, `#` and up to three digits choose one of several matches, in the order of the list; `#` and
+more digits is the end of an id, as lists show it for items that look the same.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from ctxctl.session.inventory import FirstMention, Inventory, ThreadItems
 from ctxctl.text import ELLIPSIS
 from ctxctl.wording import file_size
 
-_LONGEST: Final = 10_000
-"""Characters of the longest name that is looked for."""
-_LEAST_PART: Final = 2
-"""Characters of the shortest part of a title or source that is looked for."""
-_LEAST_TEXT: Final = 3
-"""Characters of the shortest piece of text that is looked for."""
-_SHOWN: Final = 8
-"""Candidates, versions or threads that an error lists."""
+_MAX_NAME: Final = 10_000
+"""Longest name that is resolved, in characters."""
+_MIN_PART: Final = 2
+"""Shortest part of a title or source that is searched, in characters."""
+_MIN_TEXT: Final = 3
+"""Shortest piece of text that is searched, in characters."""
+_MAX_LISTED: Final = 8
+"""Most candidates, versions or threads that an error lists."""
 _FIRST: Final = 200
-"""Items of which those with a title are told first, where nothing is near."""
+"""Number of items of which those with a title are listed first, if nothing is near."""
 _CUTOFF: Final = 75
-"""Likeness, of 100, from which a name is told as a near one."""
-_COMPARED: Final = 20_000
-"""Names among which near ones are looked for."""
-_NEAR: Final = 5
-"""Near names that are told."""
+"""Least similarity, of 100, of a near name."""
+_MAX_COMPARED: Final = 20_000
+"""Most names among which near ones are searched."""
+_MAX_NEAR: Final = 5
+"""Most near names that are listed."""
 _MARKED: Final = re.compile(r"(?:(?P<name>.*\S)\s+)?#(?P<mark>\S+)", re.DOTALL)
 _NUMBER: Final = re.compile(r"\d{1,3}")
-_READ: Final = 1000
-"""Characters of a text in which its first words are looked for."""
-_TOLD: Final = 80
+_MAX_READ: Final = 1000
+"""Characters of a text in which its first words are searched."""
+_NAME_CELLS: Final = 80
 """Cells of a name in a list of candidates."""
 
 ASK_THERE: Final = "write TRACE@THREAD:TURN"
 """How to ask about a frame for an item of another thread."""
 
 TextOf = Callable[[Content], str]
-"""Gives the text of a content as it may be shown."""
+"""Returns a content's text as it may be shown."""
 Scope = Collection[ThreadKey] | None
-"""Threads whose items are meant; None: all."""
+"""Threads whose items are meant; None for all."""
 
 
 class ItemCandidate(NamedTuple):
@@ -65,66 +65,65 @@ class ItemCandidate(NamedTuple):
 
     item: str
     title: str | None
-    """As its newest version has it."""
+    """The title of its newest version."""
     source: str | None
     kind: str
     size: int | None
-    """Bytes of its newest text; None where the trace has none."""
+    """Bytes of its newest text; None if the trace has none."""
     content: Content | None
-    """That text."""
+    """Its newest text."""
     threads: tuple[ThreadKey, ...]
-    """Threads that speak of it, in the order of the trace."""
+    """Threads that mention it, in the order of the trace."""
     came: FirstMention
-    """When the first of them spoke of it first."""
+    """The first mention in the first of these threads."""
 
 
 class ItemFound(NamedTuple):
-    """Exactly one item fits."""
+    """Exactly one item matches."""
 
     candidate: ItemCandidate
     version: str | None
-    """The version that `ID@VERSION` names, as it was typed."""
+    """The version in `ID@VERSION`, as typed."""
     others: tuple[str, ...]
-    """Where the trace does not know that version, those that it does know; empty otherwise."""
+    """Known versions, if the trace does not know that one; else empty."""
     how: str | None
-    """What of the item fits, as in "by its title"; None for an id."""
+    """How the item matched, such as "by its title"; None for an id."""
 
 
 class SeveralItems(NamedTuple):
-    """Several items fit equally well."""
+    """Several items match equally well."""
 
     candidates: tuple[ItemCandidate, ...]
-    """The latest one first."""
+    """The candidates, the latest first."""
     how: str
     directory: str | None
-    """Paths below it are told from there."""
+    """Paths are shown relative to this directory."""
     words: tuple[str, ...]
-    """How the first of them begin that have no title, for as many as are told; empty of what was redacted."""
+    """The first words of listed candidates without a title; empty for redacted ones."""
 
 
 class NoItem(NamedTuple):
-    """No item fits."""
+    """No item matches."""
 
     near: tuple[str, ...]
     """Titles and ids that resemble the name, the nearest first."""
     elsewhere: tuple[ThreadKey, ...]
     """Threads outside the scope that have an item of that name."""
     some: tuple[str, ...]
-    """Names of the first items that there are, for a message that has no near ones."""
+    """Names of the first existing items, for a message without near ones."""
 
 
 Answer = ItemFound | SeveralItems | NoItem
 
 
 def resolve_item(inventory: Inventory, name: str, text: TextOf, scope: Scope = None) -> Answer:
-    """The item that a name means among the items of some threads.
+    """Return the item that a name means among the items of some threads.
 
-    Reads every text of those threads once where nothing is called so, and no text otherwise.  Does not look
-    into texts of which something was redacted.
+    It reads every text of those threads once if no name matches, else none. Redacted texts are not searched.
 
     Raises UsageError: `no-such-item` for an empty name or one of more than 10,000 characters.
     """
-    if not name.strip() or len(name) > _LONGEST:
+    if not name.strip() or len(name) > _MAX_NAME:
         raise UsageError("no-such-item", "an item without a name" if not name.strip() else "a name too long")
     shelves = {key: shelf for key, shelf in inventory.shelves.items() if scope is None or key in scope}
     directory = inventory.directory
@@ -141,11 +140,11 @@ def resolve_item(inventory: Inventory, name: str, text: TextOf, scope: Scope = N
     some = _candidates(shelves, islice(dict.fromkeys(known), _FIRST))
     some.sort(key=lambda one: not one.title)
     called = dict.fromkeys(_called(one, directory) for one in some)
-    return NoItem(_near(shelves, name, directory), tuple(having), tuple(called)[: _SHOWN + 1])
+    return NoItem(_near(shelves, name, directory), tuple(having), tuple(called)[: _MAX_LISTED + 1])
 
 
 def _answer(shelves: _Shelves, name: str, text: TextOf, directory: str | None) -> Answer | None:
-    """What a name fits; None for nothing."""
+    """Return what a name matches; None for nothing."""
     exact = _exact(shelves, name)
     if exact is not None:
         return exact
@@ -154,7 +153,7 @@ def _answer(shelves: _Shelves, name: str, text: TextOf, directory: str | None) -
     if chosen is not None:
         return chosen
     fitting = _named(shelves, name, directory)
-    if fitting is None and len(name.strip()) >= _LEAST_TEXT:
+    if fitting is None and len(name.strip()) >= _MIN_TEXT:
         fitting = _saying(shelves, name, text)
     if fitting is None or not fitting[0]:
         return None
@@ -173,13 +172,13 @@ def _beginnings(shelves: _Shelves, found: Sequence[ItemCandidate], text: TextOf)
         shown = (
             one.content is not None and not one.title and not any(ItemRefs(one.item).by(r) for r in hidden)
         )
-        return text(one.content)[:_READ] if shown and one.content is not None else ""
+        return text(one.content)[:_MAX_READ] if shown and one.content is not None else ""
 
-    return tuple(beginning(one) for one in found[:_SHOWN])
+    return tuple(beginning(one) for one in found[:_MAX_LISTED])
 
 
 def _of_call(shelves: _Shelves, answer: Answer) -> Answer:
-    """The result, where an answer is a call and its only result."""
+    """Return the result if an answer is a call and its only result."""
     if not isinstance(answer, SeveralItems) or len(answer.candidates) != 2:
         return answer
     calls = [{shelf.call_of.get(one.item) for shelf in shelves.values()} for one in answer.candidates]
@@ -193,7 +192,7 @@ def _of_call(shelves: _Shelves, answer: Answer) -> Answer:
 def _chosen(
     shelves: _Shelves, name: str | None, mark: str, text: TextOf, directory: str | None
 ) -> Answer | None:
-    """What a mark behind a name chooses of the items that the name fits, or of all where there is no name."""
+    """Return the match that a mark after a name selects, among all items if there is no name."""
     if name is None:
         items = dict.fromkeys(item for shelf in shelves.values() for item in shelf.came)
         everything = tuple(_candidates(shelves, items))
@@ -221,26 +220,26 @@ def only_item(
     answer: Answer, name: str, *, where: str = "", any_version: bool = False,
     remark: Callable[[ItemCandidate], str] | None = None,
 ) -> ItemFound:  # fmt: skip
-    """The item of an answer, where it is exactly one.
+    """Return the item of an answer, if it is exactly one.
 
     Args:
-        answer: What `resolve_item` gave for `name`.
+        answer: The result of `resolve_item` for `name`.
         where: How to ask for an item of another thread, after "it is in THREAD; ".
-        any_version: A version that the trace does not know is no error.
-        remark: What else to say of a candidate, to tell it from the others.
+        any_version: Whether a version that the trace does not know is accepted.
+        remark: Returns what else distinguishes a candidate from the others.
 
-    Raises UsageError: `ambiguous-item`, which lists the candidates; `no-such-item`, with what is nearest.
+    Raises UsageError: `ambiguous-item`, with the candidates; `no-such-item`, with near names.
     """
     if isinstance(answer, SeveralItems):
         raise ambiguous_item(answer, name, remark)
     if isinstance(answer, NoItem):
         raise no_such_item(answer, name, where)
     if answer.others and not any_version:
-        listed = ", ".join(version[:200] for version in answer.others[:_SHOWN])
+        listed = ", ".join(version[:200] for version in answer.others[:_MAX_LISTED])
         raise UsageError(
             "no-such-item",
             f"no version of {answer.candidate.item[:200]!r} is called {(answer.version or '')[:200]!r}",
-            hint=f"there are: {listed}{', …' if len(answer.others) > _SHOWN else ''}",
+            hint=f"there are: {listed}{', …' if len(answer.others) > _MAX_LISTED else ''}",
         )
     return answer
 
@@ -248,13 +247,13 @@ def only_item(
 def ambiguous_item(
     answer: SeveralItems, name: str, remark: Callable[[ItemCandidate], str] | None = None
 ) -> UsageError:
-    """The error that lists what a name may mean: `ambiguous-item`."""
+    """Return the `ambiguous-item` error with the candidates."""
     found = answer.candidates
     listed = "; ".join(
         f"{number}. {_described(one, words, answer.directory, remark)}"
-        for number, (one, words) in enumerate(zip(found[:_SHOWN], answer.words, strict=True), start=1)
+        for number, (one, words) in enumerate(zip(found[:_MAX_LISTED], answer.words, strict=True), start=1)
     )
-    more = f"; and {len(found) - _SHOWN:,} more, older ones" if len(found) > _SHOWN else ""
+    more = f"; and {len(found) - _MAX_LISTED:,} more, older ones" if len(found) > _MAX_LISTED else ""
     return UsageError(
         "ambiguous-item", f"{len(found):,} items fit {name[:200]!r} {answer.how}",
         hint=f"choose one by its number, as in '{name[:60]} #2': {listed}{more}",
@@ -262,23 +261,23 @@ def ambiguous_item(
 
 
 def no_such_item(answer: NoItem, name: str, where: str = "") -> UsageError:
-    """The error that says what there is instead: `no-such-item`."""
+    """Return the `no-such-item` error with what exists instead."""
     if answer.elsewhere:
         sessions = {key.session for key in answer.elsewhere}
         named = [
             (prefix(key.thread, key.session if len(sessions) > 1 else None) or f"{key.thread}:").removesuffix(
                 ":"
             )
-            for key in answer.elsewhere[:_SHOWN]
+            for key in answer.elsewhere[:_MAX_LISTED]
         ]
-        more = len(answer.elsewhere) - _SHOWN
+        more = len(answer.elsewhere) - _MAX_LISTED
         listed = ", ".join(named) + (f" and {more} more" if more > 0 else "")
         hint = f"it is in {listed}" + (f"; {where}" if where else "")
     elif answer.near:
         hint = f"did you mean {', '.join(answer.near)}?"
     elif answer.some:
-        listed = ", ".join(one[:200] for one in answer.some[:_SHOWN])
-        hint = f"items are, for example: {listed}{', ...' if len(answer.some) > _SHOWN else ''}"
+        listed = ", ".join(one[:200] for one in answer.some[:_MAX_LISTED])
+        hint = f"items are, for example: {listed}{', ...' if len(answer.some) > _MAX_LISTED else ''}"
     else:
         hint = "there is no item"
     return UsageError("no-such-item", f"no item is called {name[:200]!r}, and none says so", hint=hint)
@@ -290,7 +289,7 @@ _Shelves = dict[ThreadKey, ThreadItems]
 
 
 def _exact(shelves: _Shelves, name: str) -> ItemFound | None:
-    """The item whose id, or `ID@VERSION`, a name is to the letter."""
+    """Return the item whose id, or `ID@VERSION`, equals a name."""
     if any(name in shelf.came for shelf in shelves.values()):
         return ItemFound(_candidate(shelves, name), None, (), None)
     item, at, version = name.rpartition("@")
@@ -304,7 +303,7 @@ def _exact(shelves: _Shelves, name: str) -> ItemFound | None:
 
 
 def _named(shelves: _Shelves, name: str, directory: str | None) -> tuple[list[str], str] | None:
-    """The items that are called by a name in some way, and in which; None if none is."""
+    """Return the items that a name matches in the first successful way, and that way; or None."""
     for how, names_of, fits in _manners(name, directory):
         found = dict.fromkeys(
             item
@@ -338,7 +337,7 @@ _Manner = tuple[str, _NamesOf, Callable[[str], bool]]
 
 
 def _manners(name: str, directory: str | None) -> Iterator[_Manner]:
-    """Ways in which an item may be meant, the closest first: how, its names of that sort, and what fits."""
+    """Yield the ways to match a name, the closest first: the way, its kind of names, and the test."""
     low = name.casefold()
     near = local(name, directory).casefold()
 
@@ -355,7 +354,7 @@ def _manners(name: str, directory: str | None) -> Iterator[_Manner]:
     yield "by its source", _sources, same
     yield "by its id, in other letters", _ids, same
     yield "by the beginning of its id", _ids, lambda text: text.startswith(name)
-    if len(name) < _LEAST_PART:
+    if len(name) < _MIN_PART:
         return
     end = near.removeprefix("./")
     yield "by its path", _both, lambda text: path_ends_with(shown(text), end)
@@ -369,9 +368,9 @@ def _manners(name: str, directory: str | None) -> Iterator[_Manner]:
 
 
 def _saying(shelves: _Shelves, piece: str, text: TextOf) -> tuple[list[str], str]:
-    """The items whose text holds a piece, in other letters too; none of which something was redacted.
+    """Return the items whose text contains a piece, in any case; redacted texts are not searched.
 
-    What stands in the quotation marks of `item_names` are the first words of an item without a title.
+    A piece in the quotation marks of `item_names` is the first words of an item without a title.
     """
     quoted = piece.startswith("“")
     wanted = piece.strip("“”").removesuffix(ELLIPSIS).casefold() if quoted else piece.casefold()
@@ -381,7 +380,7 @@ def _saying(shelves: _Shelves, piece: str, text: TextOf) -> tuple[list[str], str
     hidden = {ref for shelf in shelves.values() for ref in shelf.redacted}
 
     def says(content: Content) -> int:
-        """2: it does; 1: the words of the piece, elsewhere; 0: it does not."""
+        """Return 2 if it contains the piece, 1 if it contains its words, else 0."""
         if content not in known:
             said = text(content)
             if quoted:
@@ -406,20 +405,22 @@ def _saying(shelves: _Shelves, piece: str, text: TextOf) -> tuple[list[str], str
 
 
 def _near(shelves: _Shelves, name: str, directory: str | None) -> tuple[str, ...]:
-    """Titles and ids that resemble a name."""
+    """Return titles and ids that resemble a name."""
     from rapidfuzz import fuzz, process
 
     known: dict[str, str] = {}
     for shelf in shelves.values():
         for item in shelf.came:
-            if len(known) >= _COMPARED:
+            if len(known) >= _MAX_COMPARED:
                 break
             known.setdefault(item[:200], item)
             for title in _titles(shelf, item):
                 if title:
                     known.setdefault((shown := local(title, directory))[:200], shown)
-    found = process.extract(name[:200], list(known), scorer=fuzz.WRatio, score_cutoff=_CUTOFF, limit=_NEAR)
-    # A name of one or two letters resembles everything that holds them.
+    found = process.extract(
+        name[:200], list(known), scorer=fuzz.WRatio, score_cutoff=_CUTOFF, limit=_MAX_NEAR
+    )
+    # A name of one or two letters resembles everything that contains it.
     good = [near for near, _, _ in found if 2 * min(len(near), len(name)) >= max(len(near), len(name))]
     return tuple(dict.fromkeys(known[near] for near in good))
 
@@ -432,7 +433,7 @@ def _candidate(shelves: _Shelves, item: str) -> ItemCandidate:
 
 
 def _candidates(shelves: _Shelves, items: Iterable[str]) -> list[ItemCandidate]:
-    """Items as candidates, in their order; goes through the threads once, however many there are of both."""
+    """Return items as candidates, in their order. The threads are read once."""
     having: dict[str, _Shelves] = {item: {} for item in items}
     for key, shelf in shelves.items():
         for item in having.keys() & shelf.came.keys():
@@ -459,7 +460,7 @@ def _made_candidate(item: str, having: _Shelves) -> ItemCandidate:
 def _described(
     one: ItemCandidate, words: str, directory: str | None, remark: Callable[[ItemCandidate], str] | None
 ) -> str:
-    """A candidate with what tells it from others: its name, kind, first turn, size, and a remark."""
+    """Return a candidate with what distinguishes it: name, kind, first turn, size, and a remark."""
     facts = [one.kind.replace("_", " ")]
     if one.came.turn > 0:
         facts.append(f"turn {one.came.turn}.{one.came.step}")
@@ -471,24 +472,24 @@ def _described(
 
 
 def _called(one: ItemCandidate, directory: str | None, words: str = "") -> str:
-    return fitted(told(one.title, words, one.item, directory), _TOLD)
+    return fitted(told(one.title, words, one.item, directory), _NAME_CELLS)
 
 
 class ItemRefs:
-    """Whether a ref or a record speaks of an item (DESIGN section 2, identity)."""
+    """Returns whether a ref or a record is of an item (DESIGN section 2, identity)."""
 
     def __init__(self, item: str, others: Iterator[str] | frozenset[str] = frozenset()) -> None:
         self.item = item
         self._others = frozenset(others)
-        """Ids of the thread that begin with this one and an `@`."""
+        """The thread's ids that begin with this one and an `@`."""
 
     def by(self, ref: str) -> bool:
-        """Whether a ref does: the id itself, or the id with a version behind it."""
+        """Return whether a ref names it: by its id, or by its id with a version."""
         if ref == self.item:
             return True
         head, at, suffix = ref.rpartition("@")
         return bool(at and suffix) and head == self.item and ref not in self._others
 
     def in_item(self, record: Item) -> bool:
-        """Whether an item record is of it."""
+        """Return whether an item record is of it."""
         return self.by(record.item_id) and base_id(record, version_of(record)) in (self.item, record.item_id)

@@ -1,4 +1,4 @@
-"""Values that the façade gives: problems, frame diffs, outlines, an item's life, and the limits of steps."""
+"""Values that the façade returns: problems, frame diffs, outlines, lives of items, and limits of steps."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Frame, Placement, Step, Summary, Turn, Window
 from ctxctl.model.vocab import LimitSource
 
-_KEPT_PROBLEMS = 1000
+_MAX_KEPT_PROBLEMS = 1000
 LATE = frozenset(("late-event", "late-usage"))
-"""Problems that say that an event came for a step that was over."""
+"""Problems of events that came after their step's end."""
 
 
 class ReportedProblems:
-    """Problems of one pass of the engine: the first of them, and how many there were."""
+    """Problems of one engine pass: the first of them, and their number."""
 
     def __init__(self) -> None:
         self.kept: list[Problem] = []
         self.count = 0
         self.late = 0
-        """Events for a step that was over (`late-event`, `late-usage`)."""
+        """Number of events after their step's end (`late-event`, `late-usage`)."""
 
     @property
     def told(self) -> tuple[list[Problem], int, int]:
-        """The problems that are kept, how many there were, and how many late events."""
+        """The kept problems, the number of all problems, and the number of late events."""
         return self.kept, self.count, self.late
 
     def add(self, problem: Problem) -> None:
@@ -37,15 +37,15 @@ class ReportedProblems:
         self.count += 1
         if problem.slug in LATE:
             self.late += 1
-        if self.count <= _KEPT_PROBLEMS:
+        if self.count <= _MAX_KEPT_PROBLEMS:
             self.kept.append(problem)
 
 
 class FrameDiff(NamedTuple):
     """Two frames compared by the plain definition.
 
-    Of recorded content `after = before + new - freed + reweighed`; of what was sent, the same with the
-    difference of what is not recorded: `sent_after = sent_before + new - freed + reweighed + unrecorded`.
+    For recorded content, `after = before + new - freed + reweighed`. For what was sent, `sent_after =
+    sent_before + new - freed + reweighed + unrecorded`.
     """
 
     changes: tuple[Change, ...]
@@ -55,21 +55,20 @@ class FrameDiff(NamedTuple):
     """Tokens of the first frame's recorded content."""
     after: int
     sent_before: int
-    """What was sent with the first frame; how that is known, its step's window says."""
+    """Tokens sent with the first frame. Its step's window says how that is known."""
     sent_after: int
     unrecorded: int | None
-    """By how many tokens more was sent beside the second frame's content than beside the first's; None where
-    that is not known of both."""
+    """Growth in tokens of the unrecorded part from the first frame to the second; None if one is unknown."""
 
     @property
     def reweighed(self) -> int:
-        """By how much texts that both frames hold weigh more in the second: a thread's bills refine what its
-        later texts are weighed with, and two traces may be of two models.  Nearly always 0."""
+        """Growth in tokens of the texts in both frames. A thread's bills refine how later texts are counted,
+        and two traces may have two models. It is nearly always 0."""
         return self.after - self.before - self.new + self.freed
 
 
 def frame_diff(a: Window, b: Window, changes: tuple[Change, ...], new: int, freed: int) -> FrameDiff:
-    """The comparison of two frames with their sizes."""
+    """Return the comparison of two frames with their sizes."""
     beside = None
     if a.unrecorded is not None and b.unrecorded is not None:
         beside = b.unrecorded - a.unrecorded
@@ -77,7 +76,7 @@ def frame_diff(a: Window, b: Window, changes: tuple[Change, ...], new: int, free
 
 
 class Outline(NamedTuple):
-    """Every step of a replay as a small row, in the order of the steps."""
+    """A row for every step of a replay, in the order of the steps."""
 
     rows: tuple[Row, ...]
     summary: Summary
@@ -86,7 +85,7 @@ class Outline(NamedTuple):
 def life_of(
     results: Iterable[Step | Turn], item: str, session: str | None, thread: str | None
 ) -> Iterator[Life]:
-    """What happened to an item at each step at which it was in a frame, left one, or was omitted."""
+    """Return what happened to an item at each step at which it was in a frame, left one, or was omitted."""
     present: dict[tuple[str | None, str], Change] = {}
     ordinal = -1
     for step in results:
@@ -130,7 +129,7 @@ def _moment(ordinal: int, step: Step, change: Change, status: str) -> Life:
 def with_common_keys(
     a: Sequence[Placement], b: Sequence[Placement]
 ) -> tuple[list[Placement], list[Placement]]:
-    """Two frames whose keys were given out separately, under keys of their own."""
+    """Return two frames with keys from one numbering instead of two."""
     keys: dict[tuple[str, str | None, str | None, int], int] = {}
     made: dict[tuple[int, bool, str], Placement] = {}
 
@@ -146,7 +145,7 @@ def with_common_keys(
 
 
 def compared_frames(a: Frame, b: Frame) -> FrameDiff:
-    """Any two frames, also of two traces, by the plain definition."""
+    """Compare any two frames, also of two traces, by the plain definition."""
     before, after = with_common_keys(a.placements, b.placements)
     scored = rescored_items(a.step.scores, b.step.scores)
     result = compare_frames(before, after, ChangeContext(no_cause, rescored=scored))
@@ -154,25 +153,25 @@ def compared_frames(a: Frame, b: Frame) -> FrameDiff:
 
 
 class Ceiling(NamedTuple):
-    """One limit, over the steps that had it."""
+    """One limit and the steps that had it."""
 
     cap: int | None
-    """What a prompt may hold, in tokens; None: nobody knows."""
+    """Most tokens of a prompt; None if unknown."""
     source: LimitSource | None
     note: str | None
-    """How it was found, or why there is none; of several steps the last one's."""
+    """How the limit was found, or why there is none. For several steps, the last one's note."""
     steps: int
 
 
 class Ceilings:
-    """Limits of steps, in the order in which they come first; some few, however many steps."""
+    """Limits of steps, by first appearance. There are only a few, however many steps."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int | None, LimitSource | None, str | None], Ceiling] = {}
 
     def add(self, window: Window) -> None:
-        """Take in one step's window."""
-        # The note on a limit that is not known holds a figure of its step, and so would differ at each step.
+        """Add one step's window."""
+        # The note on an unknown limit contains its step's figure, so it would differ at each step.
         key = (window.cap, window.limit_source, None if window.cap is None else window.limit_note)
         known = self._found.get(key)
         steps = 1 if known is None else known.steps + 1

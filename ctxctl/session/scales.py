@@ -1,4 +1,4 @@
-"""What the engine is given to weigh texts and to expect sizes with: a calibration, or none."""
+"""The engine's scales: sizes of texts and expected sizes by a calibration, or without one."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class WrittenTools(Protocol):
-    """What counts tools as OpenAI writes them out for models of an encoding."""
+    """Counts tools in the form that OpenAI gives to models of an encoding."""
 
     def __call__(self, content: Content, encoding: str) -> int | None:
-        """Tokens of a tool's definition; None: it is no definition of a function."""
+        """Return the tokens of a tool's definition; None if it is no definition of a function."""
 
 
 _KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "tool_definition")
-"""Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
+"""Kinds with a class of their own, in the order of `features.CLASSES`. All other text is the first class."""
 
 
 def scales_of(params: Params, written: WrittenTools) -> Scales:
-    """What a replay is weighed with; `written` counts tools as a provider writes them out."""
+    """Return the scales of a replay; `written` counts tools in the provider's form."""
     calibration = params.calibration.calibration
     if calibration is None or params.target != MODEL:
         return Uncalibrated()
@@ -39,7 +39,7 @@ def scales_of(params: Params, written: WrittenTools) -> Scales:
 
 
 class CalibratedScale:
-    """A calibration at work on the threads of one replay."""
+    """Applies a calibration to the threads of one replay."""
 
     def __init__(
         self, calibration: Calibration, encoding_of: Callable[[str | None], str], written: WrittenTools
@@ -50,7 +50,7 @@ class CalibratedScale:
         self._exact = lru_cache(maxsize=8)(partial(_exact, written))
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)
-        # Imported here, once: a step asks a dozen times.
+        # Import once here: a step needs these a dozen times.
         from ctxctl.tokens.calibrate import expect, following, points
 
         self._expect, self._expected, self._name = expect, following.expected_request, points.family
@@ -66,7 +66,7 @@ class CalibratedScale:
         return self._expect.model_weights(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
-        """The scale by the fit of the model's family, and by what the thread's bills say of it."""
+        """Return the scale by the fit of the model's family, and by what the thread's bills say of it."""
         expect, how = self._expect, self._weigh(model)
         if how.basis == expect.EXACT:
             return self._exact(self._encoding_of(model))
@@ -82,16 +82,16 @@ class CalibratedScale:
         )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """The size expected from the last bill and what moved since; before any bill, by OpenAI's rules."""
+        """Return the size expected from the last bill and later changes, or else by OpenAI's rules."""
         found = self._expected(self._following(thread), self._family(model), self._weigh(model), recorded)
         return None if found is None else Expectation(found.size, found.half)
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
-        """Learn from a bill how the scale has to be, and how far off expectations are."""
+        """Update the scale and its expected error by a bill."""
         return self._following(thread).billed(self._family(model), self._weigh(model), size, recorded)
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
-        """A size billed for one model in the tokens of another, by the weights of both for tool results."""
+        """Return a size billed for one model in tokens of another, by both models' tool-result weights."""
         from ctxctl.tokens.calibrate.features import CLASSES
         from ctxctl.tokens.calibrate.following import SWITCHED
 
@@ -104,7 +104,7 @@ class CalibratedScale:
 
 
 def _exact(written: WrittenTools, encoding: str) -> Scale:
-    """Of a model whose encoding is public: texts as counted, tools as they are written out for it."""
+    """Return the scale of a public encoding: texts as counted, tools in the provider's form."""
     return RAW._replace(tool=partial(written, encoding=encoding))
 
 

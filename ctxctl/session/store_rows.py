@@ -1,4 +1,4 @@
-"""The rows of a trace's replay: from its session store, or made in memory by one replay."""
+"""The rows of a trace's replay: from its session store, or from one replay in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows_of(inspector: Inspector, progress: Progress | None = None) -> OpenRows:
 
 
 def lives_of(inspector: Inspector, progress: Progress | None = None) -> Lives:
-    """The lives of all items of a trace; as `rows_of`."""
+    """Return the lives of all items of a trace; see `rows_of`."""
     return rows_of(inspector, progress).lives
 
 

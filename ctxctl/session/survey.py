@@ -1,4 +1,4 @@
-"""The rows of a replay as they come, readable from other threads while it runs."""
+"""The rows of a running replay, readable from other threads."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.walked import Walked
 
 _TELL_EVERY: Final = 256
-"""Steps from one word of progress to the next."""
+"""Number of steps between two reports of progress."""
 
 
 class Survey:
-    """Rows in the order of the steps; one thread writes, any number read."""
+    """Rows in the order of the steps. One thread writes, any number read."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.before: list[int | None] = []
-        """By ordinal, the ordinal of the step before in the same thread."""
+        """Ordinal of the thread's previous step, by ordinal."""
         self.entries: dict[ThreadKey, EntryLog] = {}
-        """What entered and left each thread's frames; only of steps that were noted with their deltas."""
+        """What entered and left each thread's frames, if its steps were noted with their deltas."""
         self._last: dict[ThreadKey, int] = {}
         self._first_of_turn: dict[ThreadKey, int] = {}
         self._turn_ends: dict[tuple[ThreadKey, int], int] = {}
 
     def note(self, done: Iterable[Step | Turn], delta: Callable[[], FrameDelta] | None = None) -> None:
-        """Take in what an event, or the end of the trace, has finished.
+        """Add what an event, or the end of the trace, has finished.
 
-        `delta`: how the frame of the step that was taken last differs from the one before it.
+        `delta` is how the frame of the last step differs from the previous one of its thread.
         """
         for result in done:
             key = ThreadKey(result.session, result.thread)
@@ -61,14 +61,14 @@ class Survey:
     def note_all(
         self, walk: Iterable[Walked], steps: int, progress: Callable[[float], None] | None = None
     ) -> None:
-        """Take in a whole walk of so many steps."""
+        """Add a whole walk of `steps` steps."""
         for number, one in enumerate(walk):
             if progress is not None and not number % _TELL_EVERY:
                 progress(number / steps)
             self.note(one.at.done, partial(_given, one.delta))
 
     def reword(self, words: Callable[[str], str]) -> int | None:
-        """Put titles into other words; returns the first ordinal whose title that changes."""
+        """Rename titles. Return the first ordinal whose title changes."""
         first = None
         for ordinal, row in enumerate(self.rows):
             if row.title is not None and (title := words(row.title)) != row.title:
@@ -77,29 +77,29 @@ class Survey:
         return first
 
     def _enter(self, key: ThreadKey, ordinal: int, delta: FrameDelta) -> None:
-        """Note what a step put into its thread's frame and took out."""
+        """Note what a step added to its thread's frame and removed from it."""
         log = self.entries.get(key)
         if log is None:
             log = self.entries[key] = EntryLog()
         log.note(ordinal, delta)
 
     def turn_end(self, ordinal: int) -> int | None:
-        """The ordinal of the last step of the turn that holds a step; None if that is not known yet."""
+        """Return the ordinal of the last step of a step's turn; None if not known yet."""
         if ordinal >= len(self.rows):
             return None
         row = self.rows[ordinal]
         return self._turn_ends.get((ThreadKey(row.session, row.thread), row.turn))
 
     def last(self, key: ThreadKey) -> int | None:
-        """The ordinal of a thread's last step."""
+        """Return the ordinal of a thread's last step."""
         return self._last.get(key)
 
     def first_of_turn(self, key: ThreadKey) -> int | None:
-        """The ordinal of the first step of a thread's last turn."""
+        """Return the ordinal of the first step of a thread's last turn."""
         return self._first_of_turn.get(key)
 
     def cut(self, count: int) -> Survey:
-        """The survey as it was with its first `count` rows; this one stays for those who hold it."""
+        """Return a survey of the first `count` rows. This one does not change for those who hold it."""
         twin = Survey()
         twin.entries = {key: log.cut(count) for key, log in self.entries.items()}
         twin._turn_ends = {key: end for key, end in self._turn_ends.items() if end < count}
@@ -120,7 +120,7 @@ def _given(delta: FrameDelta) -> FrameDelta:
 
 
 def row_of(ordinal: int, step: Step) -> Row:
-    """The outline row of a step; `ordinal` is its number in the order of the steps, from 0."""
+    """Return the outline row of a step; `ordinal` is its index in the order of the steps, from 0."""
     window, ledger = step.window, step.ledger
     return Row(
         ordinal=ordinal,

@@ -1,4 +1,4 @@
-"""A walk through all steps of a trace: from the kept replay where there is one, else by replaying it."""
+"""A walk through all steps of a trace, from the cached replay if there is one, else by replaying."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Progress = Callable[[float], None]
 
 
 class KeptWalk(Protocol):
-    """What a walk needs of a kept replay."""
+    """What a walk needs of a cached replay."""
 
     def walked(self, *, frames: bool = True) -> Iterator[Walked]:
-        """Each step in order; raises DamagedError."""
+        """Yield each step in order. Raises DamagedError."""
         ...
 
     def has_problems(self) -> bool:
-        """Whether something is wrong with the trace, beside what opening it told."""
+        """Return whether the trace has problems besides those of opening it."""
         ...
 
 
 class Replayed(Protocol):
-    """What a walk needs of an inspector: see there."""
+    """What a walk needs of an inspector; see `Inspector`."""
 
     @property
     def trace(self) -> Trace: ...  # noqa: D102
@@ -51,16 +51,16 @@ def walked(
     whole: bool = True,
     frames: bool = True,
 ) -> Iterator[Walked]:
-    """Each step in order, with its frame and what changed in it.
+    """Yield each step in order, with its frame and its changes.
 
     Args:
-        inspector: On the trace.
-        progress: Told the share of the trace read so far, where it is replayed.
-        skipped: Changes list the skipped items too; always by a replay.
-        settle: The inspector's `problems` and `summary` are those of this walk once it has come to its end.
-        whole: It will come to its end.  One that may not tells of the problems that it came by, so a trace
-            that has some is replayed.
-        frames: Somebody looks at frames, at what changed in them or at texts; else these may be empty.
+        inspector: The inspector of the trace.
+        progress: Called with the share of the trace read so far, if it is replayed.
+        skipped: Whether changes include the skipped items. This always needs a replay.
+        settle: Whether the complete walk sets the inspector's `problems` and `summary`.
+        whole: Whether the walk will be completed. If not, it reports the problems that it meets, so a trace
+            with problems is replayed.
+        frames: Whether frames, deltas and texts are used; otherwise they may be empty.
     """
     kept = None if skipped else inspector.kept_replay()
     if kept is not None and not whole and kept.has_problems():

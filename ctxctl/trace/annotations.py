@@ -1,7 +1,7 @@
-"""Builders of the records that tell of a step beside its frame: what was compacted, missing, redacted, bound.
+"""Builders of records that describe a step beside its frame: compactions, gaps, redactions, envelopes.
 
-Lenient as those in `trace.build`.  Where the draft names a fact but no field for it, the spellings that
-producers use are tried in turn.
+They are lenient like those in `trace.build`. If the draft names a fact but no field for it, the spellings of
+known producers are tried in turn.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def compaction(fields: Fields) -> Compaction:
 
 
 def _ordered(value: Any) -> Any:
-    """A value with its keys in order: the same record in another spelling is shown the same."""
+    """Return a value with sorted keys, so that all spellings of a record look the same."""
     if isinstance(value, dict):
         return {key: _ordered(value[key]) for key in sorted(value)}
     return [_ordered(inner) for inner in value] if isinstance(value, list) else value
@@ -77,7 +77,7 @@ def missing(fields: Fields) -> Missing:
 
 
 def _source(row: Any) -> str:
-    """A candidate source in one phrase: its kind, and how it is named or hinted at."""
+    """Return a candidate source as one phrase: its kind, and its name or hint."""
     if not isinstance(row, dict):
         return str(row)
     said = [row.get(name) for name in ("kind", "hint", "name", "uri", "source_id", "ref", "id")]
@@ -85,7 +85,7 @@ def _source(row: Any) -> str:
 
 
 def redaction(fields: Fields) -> Redaction | None:
-    """The record of `context.redaction.applied`: it names the item."""
+    """Return the record of `context.redaction.applied`, which names the item."""
     item_id = fields.name("item_id", "item_ref", "target_ref", "ref", "id")
     if item_id is None:
         fields.report("bad-field", "item_id", f"{fields.where} names no item; ignored")
@@ -104,7 +104,7 @@ def redaction(fields: Fields) -> Redaction | None:
 
 
 def of_item(item_id: str, fields: Fields) -> Redaction | None:
-    """What an item's own record says of its redaction; None where it says `none`, or nothing."""
+    """Return the redaction in an item's own record; None if it says `none`, or nothing."""
     state = fields.text("redaction_state")
     if state is None or state in UNREDACTED:
         return None

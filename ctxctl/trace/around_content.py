@@ -1,4 +1,4 @@
-"""Lines whose structured content is too large to be parsed: everything else of them is."""
+"""Parse lines without their structured content, if that is too large."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def parsed_around_content(line: bytes) -> dict[str, Any] | None:
-    """A sound line with a large structured content: the event, with that content as the JSON that it is.
+    """Return the event of a sound line with a large structured content, left as JSON.
 
-    The content is an `orjson.Fragment`, which `orjson.dumps` writes as it stands.  Parsed, it would take some
-    twenty times its size; the reader does not parse it either (`contents.PARSE_BYTES`).  None for all other
-    lines, damaged ones among them.
+    The content is an `orjson.Fragment`, which `orjson.dumps` writes unchanged. Parsed, it would take some
+    twenty times its size; the reader does not parse it either (`contents.PARSE_BYTES`). None for all other
+    lines, including damaged ones.
     """
     if len(line) <= PARSE_BYTES:
         return None
@@ -27,7 +27,7 @@ def parsed_around_content(line: bytes) -> dict[str, Any] | None:
         data = _OBJECT.decode(head["data"])
         content = bytes(data["content"])
         if len(content) <= PARSE_BYTES or content[:1] not in b"[{" or b"\\u" in content:
-            return None  # escapes may be halves of characters, which no line may hold
+            return None  # escapes may be half characters, which no line may contain
         parsed = _parsed(data, "content", orjson.Fragment(content))
         return _parsed(head, "data", parsed)
     except (msgspec.MsgspecError, KeyError, ValueError, RecursionError):
@@ -35,5 +35,5 @@ def parsed_around_content(line: bytes) -> dict[str, Any] | None:
 
 
 def _parsed(fields: dict[str, msgspec.Raw], but: str, value: Any) -> dict[str, Any]:
-    """The fields of an object in their order, parsed `but` for one, whose value is given."""
+    """Return the fields of an object in order, parsed except for one with a given value."""
     return {name: value if name == but else parse_json(bytes(raw)) for name, raw in fields.items()}

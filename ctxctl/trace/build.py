@@ -1,8 +1,8 @@
-"""From the decoded `data` of an event to the typed record of the model, one function a record.
+"""Build the model's typed records from the decoded `data` of events, one function per record.
 
-Lenient: a field that does not fit is reported and left out.  A builder returns None only where the record
-cannot mean anything (an item without an id, splices that do not fit).  Field names follow Agent Context
-0.1.1; alternatives are what producers of earlier drafts and ctxctl's own importers write.
+Builders are lenient: an invalid field is reported and left out. A builder returns None only if the record has
+no meaning (an item without an id, invalid splices). Field names follow Agent Context 0.1.1; alternatives are
+those of earlier drafts and of ctxctl's own importers.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _LEFT = tuple(
     for word in ("kept", "retained", "after", "remaining")
     for name in (f"{word}_tokens", f"tokens_{word}", word)
 )
-"""Where a truncation record says how many tokens of the item are left."""
+"""Fields of a truncation record with the item's remaining tokens."""
 
 
 _LONGEST = 1e12
 
 
 def ours(fields: Fields) -> Fields:
-    """`metadata.ctxctl` of a record; empty where there is none."""
+    """`metadata.ctxctl` of a record; empty if there is none."""
     meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata", shallow=fields.shallow)
     return Fields(meta.table("ctxctl"), fields.report, f"{meta.where}.ctxctl", shallow=fields.shallow)
 
 
 def model_of(fields: Fields) -> str | None:
-    """The model a record names: in `metadata.ctxctl.model`, `metadata.model`, or beside the other fields."""
+    """Return the model that a record names: in `metadata.ctxctl.model`, `metadata.model`, or elsewhere."""
     meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata", shallow=fields.shallow)
     return ours(fields).text("model") or meta.name("model") or fields.name("model_ref", "model")
 
@@ -130,7 +130,7 @@ def budget(fields: Fields) -> Budget:
 
 
 def _milliseconds(fields: Fields, what: str) -> int | None:
-    """A limit or measure of time: the draft has such budgets and no field for them, so spellings differ."""
+    """Return a limit or measure of time. The draft has no field for such budgets, so spellings vary."""
     found = fields.count(*(f"{what}_{name}" for name in ("time_ms", "duration_ms", "latency_ms", "ms")))
     if found is not None:
         return found
@@ -216,7 +216,7 @@ def _mode(own: Fields) -> str | None:
 
 
 def _splices(own: Fields, blocks: int) -> tuple[Splice, ...] | None:
-    """The splices, or None (and a report) where they are not ascending or do not use up the blocks."""
+    """Return the splices; None (with a report) if they are not ascending or do not use up the blocks."""
     found: list[Splice] = []
     end = 0
     for row in own.rows("splices"):
@@ -290,7 +290,7 @@ def dropped(fields: Fields) -> Dropped:
 
 
 def fidelity(fields: Fields) -> Fidelity:
-    """`ctxctl.fidelity.measured`; counts that are none are left out."""
+    """Build `ctxctl.fidelity.measured`. Invalid counts are left out."""
     facts: dict[str, dict[str, int]] = {}
     for fact, levels in fields.table("facts").items():
         if isinstance(levels, dict):
@@ -324,4 +324,4 @@ BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
     vocab.RECORD_DROPPED: dropped,
     vocab.SESSION_ENDED: lambda fields: Ended(fields.flag("final") or False),
 }
-"""Builders by event type; items and assemblies, which hold contents, are built by `trace.codec`."""
+"""Builders by event type. Items and assemblies, which have contents, are built in `trace.decode`."""

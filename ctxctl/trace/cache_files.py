@@ -1,6 +1,5 @@
-"""The files that ctxctl keeps between runs in the user's cache directory: where they are, of which file they
-speak, and how they are written whole and read warily.
-"""
+"""Files in the user's cache directory: their paths, the file that each belongs to, and safe reading and
+writing."""
 
 from __future__ import annotations
 
@@ -20,18 +19,18 @@ from ctxctl.trace.source import Source
 from ctxctl.user_folders import make_private, user_folder
 
 LEAST: Final = 1 << 20
-"""Bytes of a capture or a trace from which on what is made of it is kept."""
+"""Bytes of a capture or trace from which on its results are cached."""
 _CHUNK: Final = 1 << 20
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
 
 
 class DamagedError(Exception):
-    """Something that was kept turned out to be damaged."""
+    """Something cached is damaged."""
 
 
 def cache_directory() -> Path | None:
-    """Where ctxctl keeps caches: CTXCTL_CACHE_DIR, else the user's; None where CTXCTL_CACHE is `off`."""
+    """Return the cache directory: CTXCTL_CACHE_DIR, else the user's; None if CTXCTL_CACHE is `off`."""
     if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
         return None
     named = os.environ.get("CTXCTL_CACHE_DIR")
@@ -45,9 +44,9 @@ _KEEPING: Final[ContextVar[bool]] = ContextVar("keeping", default=True)
 
 @contextmanager
 def only_reading() -> Iterator[None]:
-    """In here, by this thread, imports and replays that are kept are read and no new ones are kept.
+    """Within this context, on this thread, read cached imports and replays but cache no new ones.
 
-    For whoever reads many captures for one answer each: it would push out what the user comes back to.
+    This is for reading many captures for one answer each, which would evict what the user returns to.
     """
     token = _KEEPING.set(False)
     try:
@@ -57,12 +56,12 @@ def only_reading() -> Iterator[None]:
 
 
 def is_keeping() -> bool:
-    """Whether what is made of a capture is kept for the next question about it."""
+    """Return whether results are cached."""
     return _KEEPING.get()
 
 
 def cache_file(source: Source, kind: str = "steps") -> Path | None:
-    """Where something is kept about a file; None where nothing can be."""
+    """Return the path of a cache file about `source`; None if nothing can be cached."""
     if source.kept is not None:
         return source.kept.with_suffix(f".{kind}")
     directory = cache_directory()
@@ -88,7 +87,7 @@ def _samples(source: Source, covered: int) -> str:
 
 
 def same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
-    """Not an edit in place: the same size needs the same time, and what was read needs the same samples."""
+    """Return whether it is the same file: not edited in place, and with the same samples of what was read."""
     now = source.identity()
     if (known["device"], known["inode"]) != (now.device, now.inode) or now.size < covered:
         return False
@@ -110,7 +109,7 @@ def digest_of_beginning(source: Source, size: int) -> bytes:
 
 
 def open_own(path: Path) -> Any:
-    """A file for reading that belongs to the user and is no link; raises OSError for any other."""
+    """Open a file for reading that belongs to the user and is no link. Raises OSError for any other."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
@@ -120,9 +119,9 @@ def open_own(path: Path) -> Any:
 
 
 def read_own(path: Path, most: int) -> bytes:
-    """What a file of the user's own holds, up to so many bytes; raises OSError as `open_own` does.
+    """Return at most `most` bytes of a user's own file. Raises OSError like `open_own`.
 
-    Memory for all that is asked for is taken before anything is read: no more is asked for than is there.
+    Memory is allocated before reading, so no more is requested than exists.
     """
     with open_own(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -131,7 +130,7 @@ def read_own(path: Path, most: int) -> bytes:
 
 
 def replace_file(path: Path, data: bytes) -> bool:
-    """Write a file whole or not at all; False where it cannot be written."""
+    """Write a file whole or not at all; False if it cannot be written."""
     import tempfile  # slow to import
 
     temporary = None
@@ -149,9 +148,9 @@ def replace_file(path: Path, data: bytes) -> bool:
 
 
 def code_state() -> str:
-    """Changes with ctxctl itself: 32 hex digits over the names, sizes and times of its modules.
+    """Return 32 hex digits over the names, sizes and times of ctxctl's modules, which change with the code.
 
-    What is kept was made by some code; a version number alone would keep what a working copy has mended.
+    A version number alone would keep results of a working copy after a fix.
     """
     global _code
     if _code is None:

@@ -1,4 +1,4 @@
-"""Reading fields out of decoded JSON leniently: what fits is returned, what does not is reported."""
+"""Read fields of decoded JSON leniently: valid values are returned, others are reported."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ctxctl.model.records import Ref
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
 
 MAX_COUNT = 1 << 53
-"""Largest count: above it JSON readers disagree about integers."""
+"""Largest count. Above it, JSON readers disagree about integers."""
 
 Report = Callable[[str, str, str], None]
-"""Takes a slug, the key the fault is about, and a message."""
+"""Called with a slug, the key with the fault, and a message."""
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
 _EXACT_BYTES = 1 << 16
@@ -28,11 +28,11 @@ _REF_KEYS = (
 )  # fmt: skip
 
 
-_DIGITS = 4000
+_MAX_DIGITS = 4000
 
 
 def parse_json(raw: bytes) -> Any:
-    """Parse JSON, integers of short records exactly and numbers that orjson refuses included.
+    """Parse JSON, with exact integers in short records, and with numbers that orjson rejects.
 
     Raises ValueError or RecursionError.
     """
@@ -45,12 +45,12 @@ def parse_json(raw: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """An integer, or infinity for one that Python refuses to read: no count has thousands of digits."""
-    return int(digits) if len(digits) <= _DIGITS else float(digits)
+    """Return an integer, or infinity for one with too many digits for Python."""
+    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 def show(value: object) -> str:
-    """A short spelling of a value for a message."""
+    """Return a short spelling of a value for a message."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def show(value: object) -> str:
 
 
 class Fields:
-    """A JSON object read key by key; each reader takes alternatives and uses the first that is not null."""
+    """A JSON object read key by key. Each reader uses the first of its keys that is not null."""
 
     __slots__ = ("data", "report", "shallow", "where")
 
@@ -74,10 +74,10 @@ class Fields:
         self.report = report
         self.where = where
         self.shallow = shallow
-        """It is known that nothing in it nests deeper than the limit."""
+        """Whether it is known not to nest deeper than the limit."""
 
     def get(self, *keys: str) -> Any:
-        """The first value of `keys` that is neither absent nor null, else None."""
+        """Return the first value of `keys` that is neither absent nor null, else None."""
         for key in keys:
             value = self.data.get(key)
             if value is not None:
@@ -85,7 +85,7 @@ class Fields:
         return None
 
     def text(self, *keys: str) -> str | None:
-        """A string; a number becomes one."""
+        """Return a string. A number is converted to one."""
         for key in keys:
             value = self.data.get(key)
             if value is None:
@@ -100,7 +100,7 @@ class Fields:
     ident = text
 
     def name(self, *keys: str) -> str | None:
-        """A string, or an object that carries one under a naming key."""
+        """Return a string, or the string under a naming key of an object."""
         for key in keys:
             value = self.data.get(key)
             if isinstance(value, dict):
@@ -111,7 +111,7 @@ class Fields:
         return None
 
     def count(self, *keys: str) -> int | None:
-        """An integer from 0 to 2^53."""
+        """Return an integer from 0 to 2^53."""
         for key in keys:
             value = self.data.get(key)
             if value is None:
@@ -131,7 +131,7 @@ class Fields:
         return None
 
     def number(self, *keys: str) -> float | None:
-        """A finite number."""
+        """Return a finite number."""
         for key in keys:
             value = self.data.get(key)
             if value is None:
@@ -157,7 +157,7 @@ class Fields:
         return None
 
     def table(self, key: str) -> dict[str, Any]:
-        """An object nested no deeper than the limit; empty where there is none."""
+        """Return an object nested no deeper than the limit; empty if there is none."""
         value = self.data.get(key)
         if value is None:
             return {}
@@ -170,7 +170,7 @@ class Fields:
         return value
 
     def rows(self, key: str) -> list[Any]:
-        """An array; a lone string or object stands for an array of one."""
+        """Return an array. A lone string or object is an array of one."""
         value = self.data.get(key)
         if value is None:
             return []
@@ -182,7 +182,7 @@ class Fields:
         return []
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """An array of strings."""
+        """Return an array of strings."""
         found = []
         for value in self.rows(key):
             if isinstance(value, dict):
@@ -203,7 +203,7 @@ class Fields:
         return tuple(found)
 
     def ref_names(self, key: str) -> tuple[str, ...]:
-        """Only the names of the references."""
+        """Return only the names of the references."""
         return tuple([ref.ref for ref in self.refs(key)])
 
     def ref(self, value: Any, key: str) -> Ref | None:

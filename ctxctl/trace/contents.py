@@ -1,4 +1,4 @@
-"""The contents of one trace: each distinct text once, found again in the file when somebody reads it."""
+"""The contents of one trace: each distinct text is stored once and read from the file on demand."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from ctxctl.trace.source import Source
 from ctxctl.trace.utf8 import place
 
 Fault = Callable[[str, str], None]
-"""Takes a problem's slug and message."""
+"""Called with a problem's slug and message."""
 
 SEED = int.from_bytes(os.urandom(8), "little")
-"""Random, so that nobody can prepare two texts with one key; no output depends on it."""
+"""Random, so that nobody can prepare two texts with one key. No output depends on it."""
 
-_STRAYS = 8
-"""Contents looked for in vain in one line, one that was repaired; further ones of it are not looked for."""
+_MAX_FAILED_SEARCHES = 8
+"""Most failed searches for contents in one repaired line. After that, no search is made in it."""
 KEYS = 1 << 16
-"""Raw spellings remembered per generation; a forgotten one only costs a decode."""
+"""Raw spellings remembered per generation. Forgetting one only costs a decode."""
 CACHE_BYTES = 8 << 20
 LITERAL_BYTES = 4 << 10
 PARSE_BYTES = 16 << 20
-"""Structured contents above this are kept as written instead of being parsed (20 times their size)."""
+"""Larger structured contents are kept as written, not parsed (which takes 20 times their size), in bytes."""
 
 _LONG_NUMBER = re.compile(rb"\d{16}")
 _decode_text = msgspec.json.Decoder(str).decode
 
 
 class _Shown:
-    """Inline in the trace: `offset` and `length` of its JSON, `first` the lowest offset it was seen at."""
+    """A text inline in the trace: `offset` and `length` of its JSON, `first` its lowest known offset."""
 
     __slots__ = ("first", "length", "offset", "spilled")
 
@@ -63,26 +63,26 @@ class _Derived:
 
 
 class StoredContent(msgspec.Struct, frozen=True, array_like=True):
-    """A content as it can be kept beside its trace: where its text stands, or what it is made of."""
+    """A stored content: where its text is, or what it is made of."""
 
     digest: str
     size: int
     form: Form
     count: tuple[int, bool] | None
     first: int = 0
-    """As `offset` and `length`, of what is inline in the trace: the lowest offset it was seen at."""
+    """Lowest known offset of an inline text, with `offset` and `length`."""
     offset: int = 0
     length: int = -1
     base: int | None = None
-    """Number of the content that it is made around, with `before` and `after`."""
+    """Number of the content that it wraps, with `before` and `after`."""
     before: str = ""
     after: str = ""
     text: str | None = None
-    """Of what ctxctl made itself."""
+    """The text itself, if ctxctl made it."""
 
 
 class ContentMark(NamedTuple):
-    """How much a store knew at some time."""
+    """The extent of a store at some time."""
 
     digests: int
     raws: int
@@ -91,10 +91,10 @@ class ContentMark(NamedTuple):
 
 
 class Contents:
-    """The content store of one source.  One `Content` object per digest; safe from several threads.
+    """The content store of one source, with one `Content` object per digest. Thread-safe.
 
-    Memory is one `Content` per distinct content and a bounded cache; texts are read again from the source
-    (or, where the line was damaged and repaired, from an unlinked spill file).
+    Memory is one `Content` per distinct content and a bounded cache. Texts are read again from the source or,
+    if the line was damaged and repaired, from an unlinked spill file.
     """
 
     def __init__(self, source: Source) -> None:
@@ -109,24 +109,24 @@ class Contents:
         self._spill: IO[bytes] | None = None
         self._spill_size = 0
         self._line = b""
-        """The line in which a place was looked for last, and where the search goes on."""
+        """The line of the last search, and where the search continues."""
         self._goes_on = 0
         self._strays = 0
-        """Contents that this line does not hold as they stand there."""
+        """Number of contents not found in this line as written."""
         self._generation = 0
-        """Of the two bounded tables: how often one was begun anew."""
+        """How often one of the two bounded tables was restarted."""
         self._shown: list[tuple[Content, object]] | None = None
-        """In `aside`: contents that were known and are now inline too, with the origin they had."""
+        """In `aside`: known contents that are now inline too, each with its previous origin."""
 
     def __len__(self) -> int:
-        """Distinct contents known so far, derived ones included."""
+        """Return the number of distinct contents so far, including derived ones."""
         return len(self._by_digest)
 
     def intern(self, raw: bytes, line: bytes, offset: int, fault: Fault | None = None) -> Content:
-        """The content whose JSON is `raw`, seen inline in `line`, which starts at byte `offset`.
+        """Return the content with the JSON `raw`, inline in `line`, which starts at byte `offset`.
 
-        `raw` is well-formed JSON.  Where a repaired line no longer holds `raw` as it stands in the file, its
-        text goes to the spill file.  `fault` hears of contents that are kept as written.
+        `raw` is well-formed JSON. If a repaired line does not hold `raw` as written, its text goes to the
+        spill file. `fault` is called for contents that are kept as written.
         """
         key = xxhash.xxh3_128_digest(raw, SEED)
         content = self._by_raw.get(key) or self._by_raw_old.get(key)
@@ -161,10 +161,10 @@ class Contents:
         return content
 
     def _place(self, line: bytes, raw: bytes) -> int:
-        """Where a content stands in its line, or -1; those of one line together cost one look at it."""
+        """Return where a content begins in its line, or -1. One scan serves all contents of a line."""
         if line is not self._line:
             self._line, self._goes_on, self._strays = line, 0, 0
-        if self._strays > _STRAYS:
+        if self._strays > _MAX_FAILED_SEARCHES:
             return -1
         at = place(line, raw, self._goes_on)
         if at >= 0:
@@ -174,19 +174,19 @@ class Contents:
         return at
 
     def resolve(self, digest: str, before: int) -> Content | None:
-        """The content of this digest if it was shown inline at an offset below `before`."""
+        """Return the content of this digest if it was inline at an offset below `before`."""
         content = self._by_digest.get(digest)
         if content is not None and isinstance(content.origin, _Shown) and content.origin.first < before:
             return content
         return None
 
     def by_digest(self, digest: str) -> Content | None:
-        """The content of this digest if the part of the trace read so far has shown it inline."""
+        """Return the content of this digest if it was inline in the part of the trace read so far."""
         content = self._by_digest.get(digest)
         return content if content is not None and isinstance(content.origin, _Shown) else None
 
     def derive(self, before: str, base: Content, after: str) -> Content:
-        """The content `before + text(base) + after`, kept as a recipe."""
+        """Return the content `before + text(base) + after`, stored as a recipe."""
         key = (before, base.digest, after)
         content = self._derived.get(key)
         if content is not None:
@@ -201,12 +201,12 @@ class Contents:
         return content
 
     def literal(self, text: str) -> Content:
-        """A content made by ctxctl itself; short ones are held in memory."""
+        """Return a content made by ctxctl itself. Short ones are held in memory."""
         text = without_surrogates(text)
         return self._made(text, text)
 
     def text(self, content: Content) -> str:
-        """The text of a content of this store; a lone surrogate comes back as U+FFFD.
+        """Return the text of a content of this store. A lone surrogate is returned as U+FFFD.
 
         Raises:
             UnreadableError: `read-failed`.
@@ -222,13 +222,13 @@ class Contents:
         return text
 
     def inside(self, content: Content) -> Content | None:
-        """The content that a derived one is made around; None for any other."""
+        """Return the content that a derived one wraps; None for any other."""
         return content.origin.base if isinstance(content.origin, _Derived) else None
 
     def stored(self, content: Content, base: int | None) -> StoredContent | None:
-        """A content to be kept; `base`: the number that the caller gave to what `inside` says of it.
+        """Return a content in stored form; `base` is the caller's number of what `inside` returns for it.
 
-        None where its text stands in no file that stays.
+        None if its text is in no permanent file.
         """
         origin = content.origin
         plain = content.digest, content.size, content.form, content.count
@@ -241,7 +241,7 @@ class Contents:
         return StoredContent(*plain, first=origin.first, offset=origin.offset, length=origin.length)
 
     def restored(self, stored: StoredContent, base: Content | None) -> Content:
-        """A content that was kept, as one of this store; `base`: what it is made around."""
+        """Return a stored content as one of this store; `base` is what it wraps."""
         with self._lock:
             content = self._by_digest.get(stored.digest)
             if content is None:
@@ -256,7 +256,7 @@ class Contents:
             return content
 
     def known(self) -> list[Content]:
-        """All contents so far; what one is made around stands before it."""
+        """Return all contents so far. A wrapped content precedes its wrapper."""
         with self._lock:
             found = dict.fromkeys(c for c in self._by_digest.values() if not isinstance(c.origin, _Derived))
             for content in self._by_digest.values():
@@ -270,12 +270,12 @@ class Contents:
         found.update(dict.fromkeys(reversed(chain)))
 
     def mark(self) -> ContentMark:
-        """What is known by now; `forget` goes back to it."""
+        """Return the current extent; `forget` goes back to it."""
         return ContentMark(len(self._by_digest), len(self._by_raw), len(self._derived), self._generation)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What becomes known in here is forgotten afterwards; who holds it can still read its text."""
+        """Forget contents added within this context. Their holders can still read them."""
         with self._lock:
             mark = self.mark()
             self._shown = []
@@ -289,7 +289,7 @@ class Contents:
                 self.forget(mark)
 
     def forget(self, mark: ContentMark) -> None:
-        """Know only what was known at a mark; who holds a later content can still read its text."""
+        """Forget contents added since a mark. Their holders can still read them."""
         with self._lock:
             known = self._by_digest
             while len(known) > mark.digests:
@@ -300,7 +300,7 @@ class Contents:
                 while len(self._derived) > mark.derived:
                     self._derived.popitem()
                 return
-            # A table was begun anew in between: what is left of it is looked through.
+            # A table was restarted since the mark, so search what is left of it.
             self._by_raw = {k: c for k, c in self._by_raw.items() if known.get(c.digest) is c}
             self._by_raw_old = {k: c for k, c in self._by_raw_old.items() if known.get(c.digest) is c}
             self._derived = {k: c for k, c in self._derived.items() if known.get(c.digest) is c}
@@ -358,7 +358,7 @@ class Contents:
         return at
 
     def _remember(self, digest: str, text: str, size: int) -> None:
-        """Keep a text; the newest stays whatever its size, as it is about to be counted."""
+        """Cache a text. The newest stays whatever its size, because it is about to be counted."""
         texts = self._texts
         if digest in texts:
             texts.move_to_end(digest)
@@ -370,16 +370,16 @@ class Contents:
 
 
 _NEVER = 1 << 62
-"""Offset of what no line of the trace shows."""
+"""Offset of a content that no line of the trace shows."""
 
 
 def digest_of_raw(raw: bytes) -> str:
-    """SHA-256 hex of a content given as well-formed JSON, by the rule that `Content.digest` follows."""
+    """Return the SHA-256 hex digest of a content given as well-formed JSON; see `Content.digest`."""
     return hashlib.sha256(_utf8(_read(raw, None)[0])).hexdigest()
 
 
 def canonical(value: object) -> str:
-    """Canonical JSON: sorted keys, no spaces, characters as themselves; lone surrogates become U+FFFD."""
+    """Return canonical JSON: sorted keys, no spaces, no escapes; lone surrogates become U+FFFD."""
     return without_surrogates(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 
@@ -405,7 +405,7 @@ def _read(raw: bytes, fault: Fault | None) -> tuple[str, Form]:
 
 
 def _parse(raw: bytes) -> Any:
-    """Integers of any size exactly, which orjson rounds above 64 bits."""
+    """Parse with exact integers of any size, which orjson rounds above 64 bits."""
     if not _LONG_NUMBER.search(raw):
         try:
             return orjson.loads(raw)

@@ -1,10 +1,10 @@
-"""From a line of bytes to an `Event` with its typed record.
+"""Decode a line of bytes into an `Event` with its typed record.
 
-The fast path rests on one fact: items repeat.  Where `"data"` is the last key of a line, everything from
-that key on is hashed as it stands; if the same bytes were decoded before, the line is valid exactly if its
-head with the value replaced by `0` is, so only the head is parsed, and the record is the object made then.
-Everything else is decoded by msgspec with bodies kept raw; what msgspec refuses is coerced field by field,
-what is not JSON is repaired first (`trace.salvage`), and whatever was wrong is reported.
+The fast path relies on repeated items. If `"data"` is a line's last key, its bytes are hashed. If the same
+bytes were decoded before, the line is valid exactly if its head is, with the value replaced by `0`; so only
+the head is parsed, and the earlier record object is reused. Otherwise msgspec decodes the line with bodies
+kept raw. What msgspec rejects is coerced field by field, and what is not JSON is repaired first
+(`trace.salvage`). Every fault is reported.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ _ASSEMBLY_FIELDS: Final = tuple(name for name in AssemblyWire.__struct_fields__ 
 _ASSEMBLED: Final = attrgetter(*_ASSEMBLY_FIELDS)
 
 PARSE_BYTES = 16 << 20
-"""Records without raw bodies above this are parsed only if they hold few values."""
+"""Larger records without raw bodies are parsed only if they hold few values, in bytes."""
 PARSE_VALUES = 4_000_000
 
 
 ACCEPTED = 100
-"""Spellings of the version remembered as readable, each reported once at most."""
+"""Number of version spellings remembered as readable, each reported at most once."""
 
 
 class Decoder:
-    """Decodes the lines of one pass over a trace; not for several threads at once.
+    """Decodes the lines of one pass over a trace. Not thread-safe.
 
-    What nests so deep that the stack does not suffice ends as RecursionError in `decode_all`, wherever it
-    was met, and is flattened there: the outcome does not depend on how deep the caller stands.
+    Nesting too deep for the stack raises RecursionError in `decode_all`, wherever it occurs, and is flattened
+    there. So the result does not depend on the caller's stack depth.
 
-    `report` gets every problem; `memos` may be shared between the decoders of one trace.
+    `report` is called with every problem. Decoders of one trace may share `memos`.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Decoder:
     def scan(self, buffer: bytes, base: int, line: int) -> tuple[list[Event], int]:
         """Decode every line of `buffer` that ends in a newline.
 
-        `base` is the byte offset of the buffer and `line` the number of the line before it.  Returns the
+        `base` is the byte offset of the buffer and `line` the number of the line before it. Returns the
         events and the number of the last line.
         """
         events: list[Event] = []
@@ -142,14 +142,14 @@ class Decoder:
         return events, line
 
     def decode(self, line: bytes, lineno: int, offset: int) -> Event | None:
-        """The event of one line, or None; of records glued together only the first (see `decode_all`)."""
+        """Return the event of one line, or None. Of several records in the line, return the first."""
         events = self.decode_all(line, lineno, offset)
         return events[0] if events else None
 
     def decode_all(self, line: bytes, lineno: int, offset: int, *, last: bool = False) -> list[Event]:
-        """All events of one line: one, none where it cannot be read, several where records are glued.
+        """Return all events of one line: one, none if it cannot be read, several if records are concatenated.
 
-        `last`: the line ends the file without a line end.  Never raises for bad input.
+        `last` means that the line ends the file without a line end. Never raises for bad input.
         """
         if line.endswith(b"\r"):
             line = line[:-1]
@@ -182,7 +182,7 @@ class Decoder:
         exact = body in line
         if not _well_formed(body):
             pieces, more = salvage.split_records(body, start, last=last)
-            # In a text that repairs have made longer or shorter, a fault has no byte but its line's.
+            # After repairs that changed the text's length, a fault has only its line's offset.
             faults += more if exact else [fault._replace(at=start) for fault in more]
         for fault in faults:
             self._report(Problem(self._lineno, self._offset + fault.at, fault.slug, fault.message))
@@ -195,7 +195,7 @@ class Decoder:
         return events
 
     def _goes_over_lines(self, line: bytes) -> bool:
-        """Whether nothing is wrong with a line but where it stands, which is said."""
+        """Return whether a line's only fault is its place, which is reported."""
         from ctxctl.trace import salvage
 
         if not salvage.over_lines(line):
@@ -205,7 +205,7 @@ class Decoder:
         return True
 
     def _loose(self, text: bytes, offset: int, length: int) -> Event | None:
-        """An envelope with fields of the wrong type, or a line that is no object at all."""
+        """Return the event of an envelope with fields of wrong types; None for a line that is no object."""
         try:
             return self._event(decode_head(text), text, offset, length)
         except msgspec.DecodeError:
@@ -235,7 +235,7 @@ class Decoder:
     def _event(
         self, head: Head, text: bytes, offset: int, length: int, record: Record | None = None
     ) -> Event | None:
-        """The event of a decoded envelope; `record` where it is known already."""
+        """Return the event of a decoded envelope; `record` if it is known already."""
         if record is None:
             if not head.event_type:
                 self._no_event(text)
@@ -316,7 +316,7 @@ class Decoder:
         return BUILDERS[kind](Fields(data_fields, self._fault, shallow=shallow))
 
     def _item(self, data: Raw, text: bytes) -> Item | None:
-        """The item of `data`, remembered by its bytes and, where it ends the line, by those with its key."""
+        """Return the item of `data`, cached by its bytes, and with its key if it ends the line."""
         raw = bytes(data)
         if raw[:1] != b"{":
             what = f"data is {_kind(raw)}, not an object" if raw else "the event has no data"
@@ -374,13 +374,13 @@ class Decoder:
         self._fault("not-an-event", "", f"JSON, but no context_event: it has no event_type{named}")
 
     def _fault(self, slug: str, key: str, message: str) -> None:
-        """Report a problem of the current line, at the place of `key` where it can be found."""
+        """Report a problem of the current line, at the place of `key` if it can be found."""
         at = max(0, self._line.find(b'"%b"' % key.encode("utf-8", "replace"))) if key else 0
         self._report(Problem(self._lineno, self._offset + at, slug, message))
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """One line of a trace as a plain object in the current format, damage repaired; None if hopeless."""
+    """Return a line as a plain object in the current format, damage repaired; None if that is impossible."""
     from ctxctl.trace import salvage
 
     body, start, _ = salvage.repair_line(line)
@@ -395,7 +395,7 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def _ends_with(text: bytes, at: int, raw: bytes) -> bool:
-    """Whether from `at` on there is nothing but `raw` and the end of the object around it; copies neither."""
+    """Return whether only `raw` and the end of its object follow `at`, without copying either."""
     end = len(text.rstrip()) - 1
     if text[end : end + 1] != b"}":
         return False

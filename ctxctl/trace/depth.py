@@ -9,22 +9,22 @@ from typing import Any
 import orjson
 
 DEPTH_LIMIT = 200
-"""Levels that ctxctl parses; what lies deeper is kept as text."""
+"""Levels that ctxctl parses. Deeper ones are kept as text."""
 
 _FOLD = bytes.maketrans(b"{}", b"[]")
 _OTHERS = bytes(code for code in range(256) if code not in b"[]")
 _STRETCH = 1 << 20
-"""Bytes that are looked at together: each string in them is an object for a moment."""
+"""Bytes that are scanned together: each string in them becomes a temporary object."""
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def may_nest_deeper(limit: int, raw: bytes) -> bool:
-    """Whether `raw` has so many brackets that some value in it may nest more than `limit` deep."""
+    """Return whether `raw` has enough brackets that a value may nest more than `limit` deep."""
     return raw.count(b"[") + raw.count(b"{") > limit
 
 
 def deeper_than(limit: int, raw: bytes) -> bool:
-    """Whether `raw` nests arrays and objects more than `limit` deep; linear time, in C."""
+    """Return whether `raw` nests arrays and objects more than `limit` deep; linear time, in C."""
     if not may_nest_deeper(limit, raw):
         return False
     shape = b"".join(_brackets(raw))
@@ -36,7 +36,7 @@ def deeper_than(limit: int, raw: bytes) -> bool:
 
 
 def _brackets(raw: bytes) -> Iterator[bytes]:
-    """The brackets outside of strings, all as `[` and `]`, stretch by stretch."""
+    """Yield the brackets outside of strings, all as `[` and `]`, in pieces."""
     bare = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     outside = 0
     for at in range(0, len(bare), _STRETCH):
@@ -72,7 +72,7 @@ def _quoted(raw: bytes) -> bytes:
 
 
 def nests_deeper(limit: int, value: object) -> bool:
-    """Whether a parsed value nests arrays and objects more than `limit` deep."""
+    """Return whether a parsed value nests arrays and objects more than `limit` deep."""
     level: list[dict[Any, Any] | list[Any]] = [value] if isinstance(value, dict | list) else []
     for _ in range(limit):
         if not level:

@@ -1,8 +1,8 @@
-"""The bytes of a trace's lines: of events as dictionaries, and of events whose parts are JSON already.
+"""Encode lines of a trace, from events as dictionaries and from events whose parts are JSON already.
 
-Both make the same line, with `data` at its end, by which a reader knows a record again (`trace.codec`).  Both
-write out a content of `REF_FROM` bytes or more once, and refer to it until `TELL_AGAIN` bytes have followed.
-Imports little: a program that records loads it.
+Both give the same line, with `data` at its end, by which a reader recognises a repeated record. Both write a
+content of `REF_FROM` bytes or more once, and refer to it until `TELL_AGAIN` bytes have followed. This module
+imports little, because recorded programs load it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import orjson
 from ctxctl.trace.depth import DEPTH_LIMIT
 
 TELL_AGAIN: Final = 64 << 20
-"""Bytes after which a content is written out again, so that a lost line costs a bounded stretch."""
+"""Bytes after which a content is written again, so that a lost line affects a bounded part."""
 REF_FROM: Final = 64
 """Shortest content, in bytes of JSON, that becomes a reference."""
 FIRST: Final = ("schema_version", "event_id", "event_type", "source", "time")
-"""Fields that a line begins with, in this order."""
+"""The first fields of a line, in this order."""
 
 
 class InvalidEventError(Exception):
-    """An event that no valid line can be made of."""
+    """An event that has no valid line."""
 
 
 def line_of(event: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
-    """The line of an event, and the event as it is there: without lone surrogates and NaN.
+    """Return the line of an event, and the event as written: without lone surrogates and NaN.
 
-    Raises InvalidEventError for what JSON cannot hold, or not that deep.
+    Raises InvalidEventError for what JSON cannot hold, or not at that depth.
     """
     try:
         return orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE), event
@@ -45,7 +45,7 @@ def line_of(event: dict[str, Any]) -> tuple[bytes, dict[str, Any]]:
 
 
 def head_of(version: str, writer: str) -> bytes:
-    """What all lines of one writer begin with, up to the number of the event."""
+    """Return the common beginning of all lines of one writer, up to the event's number."""
     return b'{"schema_version":"%b","event_id":"%b-' % (version.encode(), writer.encode())
 
 
@@ -60,7 +60,7 @@ def line_of_parts(
     metadata: bytes,
     data: tuple[bytes, ...],
 ) -> bytes:
-    """The line of an event whose parts are JSON already; nothing is looked at or copied twice.
+    """Return the line of an event whose parts are JSON already; nothing is looked at or copied twice.
 
     Args:
         head: As `head_of` gives it.
@@ -81,12 +81,12 @@ def line_of_parts(
 
 
 def with_content(body: bytes, raw: bytes) -> tuple[bytes, ...]:
-    """A record with its content, which is JSON; `body` is an object that is not empty."""
+    """Return a record with its content, which is JSON; `body` is an object that is not empty."""
     return body[:-1], b',"content_mode":"inline","content":', raw, b"}"
 
 
 def with_reference(body: bytes, digest: str) -> tuple[bytes, ...]:
-    """A record with a reference to its content, which an earlier line holds."""
+    """Return a record with a reference to its content, which an earlier line holds."""
     return body[:-1], b',"content_mode":"ref","content_ref":"sha256:%b"}' % digest.encode()
 
 
@@ -100,7 +100,7 @@ def without_surrogates(text: str) -> str:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """What JSON can hold of a value: surrogates and NaN replaced, foreign objects refused."""
+    """Return a value for JSON, with surrogates and NaN replaced. Other objects are refused."""
     if isinstance(value, str):
         return without_surrogates(value)
     if value is None or isinstance(value, bool | int):

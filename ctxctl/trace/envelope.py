@@ -1,4 +1,4 @@
-"""Where an event holds its record when `data` is not the record itself.
+"""Find an event's record if it is not `data` itself.
 
 Producers of the draft's events wrap the record once more (``"data": {"context_item": {…}}``), put it under
 its own name beside the envelope (``"item": {…}``), or spread its fields over the envelope.
@@ -28,7 +28,7 @@ _NAMES: Final = {
     "redaction": ("item_id", "context_redaction", "redaction", "redaction_record"),
     "exported": ("context_id", "context_envelope", "envelope"),
 }
-"""By the event type's second word: the record's id, and the names that it goes by."""
+"""The record's id field and names, by the second word of the event type."""
 _WRAPPED: Final = re.compile(
     rb'\{\s*"(?:context_[a-z]+|missing_context|surface|item|selection|budget|assembly|injection|compaction|summary'
     rb'|missing|redaction|envelope|record|payload|body)"\s*:\s*\{'
@@ -42,7 +42,7 @@ _SPREAD: Final = {
 
 
 def may_be_elsewhere(event_type: str, data: bytes | memoryview) -> bool:
-    """Whether `record_of` is worth asking: cheap, and false for nearly every line of a sound trace."""
+    """Return whether to call `record_of`: a cheap test that is False for nearly every sound line."""
     sign = _SIGNS.get(event_type)
     if sign is None:
         return False
@@ -51,7 +51,7 @@ def may_be_elsewhere(event_type: str, data: bytes | memoryview) -> bool:
 
 
 def record_of(event_type: str, data: bytes, line: bytes) -> bytes | None:
-    """The JSON of the record, if it is elsewhere than in `data`; None if `data` is it, or nothing is."""
+    """Return the JSON of the record if it is not in `data`; None if it is, or there is none."""
     if event_type not in vocab.STANDARD_EVENTS:
         return None
     identity, *names = _NAMES[event_type.split(".")[1]]
@@ -93,7 +93,7 @@ def _named(table: dict[str, Any], names: tuple[str, ...]) -> bytes | None:
 
 
 def _dumped(table: dict[str, Any]) -> bytes | None:
-    """A table as JSON, numbers beyond 64 bits included; None if it cannot be."""
+    """Return a table as JSON, numbers beyond 64 bits included; None if it cannot be."""
     try:
         return orjson.dumps(table)
     except (orjson.JSONEncodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""Waits until something may have happened to files: told by the system where it can, else by looking again.
+"""Wait until files may have changed: by system events where possible, else by polling.
 
-The system does not tell of writes through a mapping or on a network file system, so nobody should wait for
-longer than `LOOK`.
+The system does not report writes through a mapping or on a network file system, so do not wait longer than
+`LOOK`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 LOOK: Final = 1.0
 """Seconds after which to look in any case."""
-_BLIND: Final = 0.2
-"""Seconds between looks where the system tells nothing at all."""
-_STEP: Final = 10
-_DEBOUNCE: Final = 50
-"""Milliseconds: changes are told once there was none for a step, or after the second span at the latest."""
-_STOP: Final = 200
-"""Milliseconds between two looks at whether to stop."""
+_POLL_SECONDS: Final = 0.2
+"""Seconds between looks without any system events."""
+_STEP_MS: Final = 10
+_DEBOUNCE_MS: Final = 50
+"""Milliseconds: changes are reported after a step without any, or after the second span at the latest."""
+_STOP_MS: Final = 200
+"""Milliseconds between two checks whether to stop."""
 
 _LOST: Final = "\N{REPLACEMENT CHARACTER}"
-"""Stands in a name that is told of for bytes that are no UTF-8: it may be any file's."""
+"""In a reported name, replaces bytes that are not UTF-8: it may be any file's."""
 
 Relevant = Callable[[str], bool]
 
@@ -39,7 +39,7 @@ def _is_utf8(path: str) -> bool:
 
 
 class FileWaiter:
-    """Watches directories; what happens to names in them that are not `relevant` wakes nobody."""
+    """Watches directories. Events for names that are not `relevant` are ignored."""
 
     def __init__(self) -> None:
         self._places: tuple[tuple[str, ...], bool] = ((), False)
@@ -48,17 +48,17 @@ class FileWaiter:
         self._relevant: Relevant = lambda path: True
 
     def at(self, directories: Sequence[str], relevant: Relevant, *, deep: bool) -> None:
-        """Watch these directories, those that exist; `deep`: and what is below them."""
+        """Watch those of the directories that exist; `deep` includes their subdirectories."""
         there = tuple(sorted({d for d in directories if os.path.isdir(d)}))
         if not all(map(_is_utf8, there)):
-            there = ()  # watchfiles takes no other names: these are looked at instead
+            there = ()  # watchfiles takes no other names, so these are polled
         self._relevant = relevant
         if (there, deep) != self._places:
             self.close()
             self._places = there, deep
 
     def pace(self, least: float, most: float) -> None:
-        """Sleep until the last call is `least` seconds ago, for `most` seconds at the longest."""
+        """Sleep until the last call is `least` seconds ago, for at most `most` seconds."""
         left = min(least - (time.monotonic() - self._paced), most)
         if left > 0:
             time.sleep(left)
@@ -71,8 +71,8 @@ class FileWaiter:
             if self._told is None and self._places[0]:
                 self._told = self._watch()
             if self._told is None:
-                time.sleep(min(left, _BLIND))
-                if left > _BLIND:
+                time.sleep(min(left, _POLL_SECONDS))
+                if left > _POLL_SECONDS:
                     continue
                 return
             try:
@@ -82,22 +82,22 @@ class FileWaiter:
                 self._told = None
                 return
             except (OSError, RuntimeError):
-                # A directory went away, or there are too many watches already.
+                # A directory was removed, or there are too many watches.
                 self._told, self._places = None, ((), False)
 
     def _watch(self) -> Iterator[set[tuple[Change, str]]]:
         from watchfiles import watch
 
         directories, deep = self._places
-        # Without a filter: changes that it takes out are not told at all, and a directory in which others
-        # write all the time would never let go.
+        # No filter: it would report nothing for filtered changes, and constant writes of others in a
+        # directory would never let it return.
         return watch(
-            *directories, watch_filter=None, debounce=_DEBOUNCE, step=_STEP, rust_timeout=_STOP,
+            *directories, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, rust_timeout=_STOP_MS,
             yield_on_timeout=True, recursive=deep, ignore_permission_denied=True,
         )  # fmt: skip
 
     def close(self) -> None:
-        """Watch nothing."""
+        """Stop watching."""
         watching, self._told = self._told, None
         self._places = ((), False)
         if watching is not None:

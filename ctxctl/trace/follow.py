@@ -1,13 +1,13 @@
-"""Follows one file while others write to it: what a look at it finds, and what is to be done about that.
+"""Follow one file while others write to it: what a look at it finds, and how to continue.
 
-The follower never waits and reads as little as it can: a look costs a few system calls, the bytes of the
-unfinished last line that are new, and nothing that grows with the file.  Everything it knows of the system it
-asks through `Files` and `Handle`, so that tests drive it over files that exist in memory only.
+The follower never waits and reads little: a look costs a few system calls and the new bytes of the unfinished
+last line, and nothing that grows with the file. All its system calls go through `Files` and `Handle`, so that
+tests can use files in memory.
 
-What is told, and in which order: the whole lines of the file, each once.  Where the file is renamed and a new
-one begins under the name, the old one is read on through its open descriptor, the new one behind it.  Where
-the file is cut or written anew, nothing told so far counts any longer: a `FollowRestart`, then the lines that
-are there now.  What was written and cut away between two looks nobody can know; the restart says so.
+It returns the whole lines of the file in order, each once. If the file is renamed and a new one takes its
+name, the old one is read on through its open descriptor, and the new one after it. If the file is cut or
+rewritten, a `FollowRestart` discards everything returned so far, and the current lines follow. Lines that
+were written and cut away between two looks are lost, and the restart says so.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.source import let_go
 
 HEAD: Final = 1024
-"""Bytes at the start of the file that a look compares with what they were."""
+"""Bytes at the start of the file that a look compares with the earlier ones."""
 TAIL: Final = 256
-"""Bytes in front of the place up to which the file was read that a look compares as well."""
+"""Bytes before the end of the part already read that a look compares too."""
 RETIRED: Final = 4
-"""Renamed files that are looked at further: a writer may go on with the old one for a while."""
+"""Most renamed files that are still looked at: a writer may continue the old one for a while."""
 _PROBE: Final = 64
 _CHUNK: Final = 1 << 18
 
 State = Literal["waiting", "following", "gone", "refused"]
-"""`waiting`: nothing was ever there; `gone`: it was; `refused`: it is there and may not be opened."""
+"""`waiting`: it never existed. `gone`: it existed. `refused`: it exists and may not be opened."""
 
 
 class Stat(NamedTuple):
-    """What the system says of a file."""
+    """A file's status by the system."""
 
     device: int
     inode: int
     size: int
     links: int
-    """Names that the file has; 0 once it was deleted or another took its last name."""
+    """Number of names of the file; 0 once it was deleted or its last name replaced."""
 
 
 class Handle(Protocol):
-    """An open file, which keeps its inode from being given to another."""
+    """An open file, whose inode cannot be reused."""
 
     def stat(self) -> Stat:
-        """The file as it is now."""
+        """Return the file's current status."""
         ...
 
     def read(self, offset: int, n: int) -> bytes:
-        """At most `n` bytes; fewer at the end only."""
+        """Return at most `n` bytes; fewer only at the end."""
         ...
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         ...
 
 
@@ -61,16 +61,16 @@ class Files(Protocol):
     """The name that is followed."""
 
     def stat(self) -> Stat | None:
-        """What stands under the name; None if there is nothing, or nobody may know."""
+        """Return the status of the named file; None if there is none, or it is inaccessible."""
         ...
 
     def open(self) -> Handle:
-        """Open what stands under the name; raises OSError."""
+        """Open the named file. Raises OSError."""
         ...
 
 
 class Span(NamedTuple):
-    """Whole lines to be read next."""
+    """Whole lines to read next."""
 
     handle: Handle
     offset: int
@@ -78,34 +78,34 @@ class Span(NamedTuple):
 
 
 class FollowRestart(NamedTuple):
-    """Nothing that was told so far counts any longer; what follows is the file from its first line."""
+    """Discards everything returned so far. What follows is the file from its first line."""
 
     problem: Problem
 
 
 class FileLook(NamedTuple):
-    """What one look found."""
+    """The result of one look."""
 
     state: State
     found: list[Span | FollowRestart]
     problems: list[Problem]
     unfinished: int
-    """Bytes of a last line that has no end yet."""
+    """Bytes of an unfinished last line."""
 
 
 class Follower:
-    """Looks at a file, as often as its owner likes; not for several threads."""
+    """Looks at a file on request. Not thread-safe."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
         self._file: _File | None = None
         self._retired: list[_File] = []
         self._leaving: list[Handle] = []
-        """Files of which spans were told that may still have to be read."""
+        """Former files whose returned spans may still have to be read."""
         self._complained = ""
 
     def look(self) -> FileLook:
-        """What is new.  Spans are to be read before the next look, and soon: the file may be cut."""
+        """Return what is new. Read its spans before the next look, and soon: the file may be cut."""
         self._let_go()
         found: list[Span | FollowRestart] = []
         problems: list[Problem] = []
@@ -113,12 +113,12 @@ class Follower:
         return FileLook(state, found, problems, self._file.unfinished if self._file is not None else 0)
 
     def rest(self) -> list[Span]:
-        """The unfinished last lines, which nobody will finish any more."""
+        """Return the unfinished last lines, which will not be finished any more."""
         files = [*self._retired, *([self._file] if self._file is not None else ())]
         return [Span(f.handle, f.read, f.unfinished) for f in files if f.unfinished]
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         self._let_go()
         for file in (*self._retired, *([self._file] if self._file is not None else ())):
             file.handle.close()
@@ -160,14 +160,14 @@ class Follower:
         new = self._known(there) or self._opened(problems)
         if new is None:
             return "refused" if self._complained else "gone"
-        file.grow(found)  # what came between the last reading and the renaming
+        file.grow(found)  # written between the last read and the rename
         self._succeed(file, new, found, problems)
         return "following"
 
     def _succeed(
         self, old: _File, new: _File, found: list[Span | FollowRestart], problems: list[Problem]
     ) -> None:
-        """Another file has the name now: a copy that goes on, the next of a rotation, or another trace."""
+        """Replace a file under the name: by a continuing copy, the next of a rotation, or another trace."""
         if new.continues(old):
             new.take_over(old)
             self._leaving.append(old.handle)
@@ -198,7 +198,7 @@ class Follower:
         found.append(FollowRestart(_problem(slug, message)))
 
     def _known(self, there: Stat) -> _File | None:
-        """A renamed file that got its name back."""
+        """Return a renamed file that got its name back."""
         back = next((old for old in self._retired if old.is_at(there)), None)
         if back is not None:
             self._retired.remove(back)
@@ -228,14 +228,14 @@ _OTHERWISE = "what had been read of the file now reads otherwise"
 
 
 class _File:
-    """One open file: up to where its whole lines were told, and what stood there."""
+    """One open file: the end of its returned lines, and their last bytes."""
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
         self.read = 0
-        """End of the last whole line that was told."""
+        """End of the last whole line that was returned."""
         self._searched = 0
-        """Up to here there is no line end behind `read`."""
+        """End of the part after `read` that is known to have no line end."""
         self._head = b""
         self._tail = b""
         self._probe = b""
@@ -243,15 +243,15 @@ class _File:
 
     @property
     def unfinished(self) -> int:
-        """Bytes behind the last whole line, as of the last look."""
+        """Bytes after the last whole line, as of the last look."""
         return self._searched - self.read
 
     def is_at(self, there: Stat) -> bool:
-        """Whether a name leads to this file."""
+        """Return whether a status is of this file."""
         return self._key == there[:2]
 
     def altered(self) -> str | None:
-        """What happened to the part that was read, None if nothing did."""
+        """Return what happened to the part already read; None if nothing did."""
         if self.handle.stat().size < self.read:
             return _SHORTER
         if self._head != self.handle.read(0, len(self._head)):
@@ -261,15 +261,15 @@ class _File:
         return None
 
     def again(self) -> None:
-        """Begin with the first line."""
+        """Restart at the first line."""
         self.read = self._searched = 0
         self._head = self._tail = self._probe = b""
 
     def grow(self, found: list[Span | FollowRestart]) -> None:
-        """Tell the whole lines that came since."""
+        """Add the whole lines that were written since."""
         size = self.handle.stat().size
         if size < self._searched or self._probe != self._probed():
-            self._searched = self.read  # an unfinished line was cut off, and another one begun
+            self._searched = self.read  # an unfinished line was cut off and another one begun
         end = self._last_line_end(self._searched, size)
         self._searched = max(self.read, size)
         if end > self.read:
@@ -278,12 +278,12 @@ class _File:
         self._probe = self._probed()
 
     def _probed(self) -> bytes:
-        """The end of the unfinished line, as far as it was searched."""
+        """Return the end of the searched part of the unfinished line."""
         at = max(self.read, self._searched - _PROBE)
         return self.handle.read(at, self._searched - at) if self._searched > at else b""
 
     def _last_line_end(self, start: int, stop: int) -> int:
-        """The place behind the last line end in [start, stop), `read` where there is none."""
+        """Return the end of the last line in [start, stop); `read` if there is none."""
         while stop > start:
             at = max(start, stop - _CHUNK)
             cut = self.handle.read(at, stop - at).rfind(b"\n")
@@ -300,7 +300,7 @@ class _File:
         self._tail = self.handle.read(at, end - at)
 
     def continues(self, old: _File) -> bool:
-        """Whether this file begins with all that was read of another: that one in a new place."""
+        """Return whether this file begins with all that was read of another, so is a copy of it."""
         if self.handle.stat().size < old.read or not old.read:
             return False
         at = 0
@@ -312,7 +312,7 @@ class _File:
         return True
 
     def take_over(self, old: _File) -> None:
-        """Go on where the other one was."""
+        """Continue where another file ended."""
         self._searched = self.read = old.read
         self._head, self._tail, self._probe = old._head, old._tail, b""
 
@@ -328,14 +328,14 @@ class PathFiles:
         self._path = os.fspath(path)
 
     def stat(self) -> Stat | None:
-        """What the name leads to, symbolic links followed."""
+        """Return the status of what the name leads to, following symbolic links."""
         try:
             return _stat(os.stat(self._path))
         except (OSError, ValueError):
             return None
 
     def open(self) -> OpenFile:
-        """A descriptor of its own."""
+        """Return a new descriptor."""
         import stat
 
         fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -346,17 +346,17 @@ class PathFiles:
 
 
 class OpenFile:
-    """A descriptor; reading needs no position and several threads may do it."""
+    """A descriptor. Reading uses no position, so several threads may read."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     def stat(self) -> Stat:
-        """The file as it is now."""
+        """Return the file's current status."""
         return _stat(os.fstat(self.fd))
 
     def read(self, offset: int, n: int) -> bytes:
-        """At most `n` bytes."""
+        """Return at most `n` bytes."""
         parts = []
         while n > 0 and (got := os.pread(self.fd, n, offset)):
             parts.append(got)

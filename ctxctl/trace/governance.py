@@ -1,7 +1,7 @@
-"""Context records that declare what only a runtime may: a turn is over, a tool succeeded, a step is approved.
+"""Find context records that declare what only a runtime may: that a turn is over, a step approved, ….
 
-The draft's case ACTX-AR-GOV-001.  Texts are not looked into, nor is what an importer kept of a runtime's own
-record (`metadata.native`): only the fields by which a record itself would say it.
+This is the draft's case ACTX-AR-GOV-001. Only the fields by which a record itself declares something are
+checked, not texts or an importer's copy of a runtime's record (`metadata.native`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DONE = re.compile(
     r"|approved|approval_granted|permission_granted|(?:is_)?final_answer"
 )
 _PLAIN: Final = frozenset({"status", "outcome", "lifecycle", "decision", "state"})
-"""Names that say it of the record itself."""
+"""Names that declare it of the record itself."""
 _OUTCOMES: Final = frozenset(
     {
         "complete", "completed", "done", "finished", "succeeded", "success", "successful", "failed",
@@ -28,23 +28,23 @@ _OUTCOMES: Final = frozenset(
     }
 )  # fmt: skip
 _LEAVE: Final = frozenset({"approval", "permission", "authorization", "authorisation", "consent"})
-"""Names of what somebody else gives or refuses, wherever in a record they stand."""
+"""Names of what others permit or refuse, anywhere in a record."""
 _EVENT = re.compile(
     rf"context\.(?:{_WHOSE})\.(?:completed|failed|succeeded|finished|approved|granted|denied|rejected)"
 )
 _ANSWERS: Final = ("replacement_policy", "summary_kind", "method", "context_kind", "treat_as")
-"""Where a summary would pass for an answer."""
+"""Fields where a summary would pass for an answer."""
 _UNREAD: Final = frozenset({"content", "text", "native", "ctxctl", "ranking_signals", "coverage"})
 _NESTED: Final = frozenset({dict, list})
-_DEPTH: Final = 6
-_LONGEST: Final = 64
-"""Characters of a name; no name that says something has so many."""
-_MOST: Final = 5
-"""Declarations named of one event."""
+_MAX_DEPTH: Final = 6
+_MAX_WORD: Final = 64
+"""Most characters of a name that can declare something."""
+_MAX_LISTED: Final = 5
+"""Most declarations that are listed of one event."""
 
 
 def declarations(event: dict[str, Any]) -> list[str]:
-    """What a context event declares that is not its to declare, one phrase each; at most a few."""
+    """Return what a context event declares without authority, one phrase each; at most a few."""
     kind = event.get("event_type")
     if not isinstance(kind, str) or not kind.startswith("context."):
         return []
@@ -55,18 +55,18 @@ def declarations(event: dict[str, Any]) -> list[str]:
         if kind in (vocab.COMPACTION_COMPLETED, vocab.SUMMARY_CREATED):
             found += _as_answer(data)
     found += _declared(event, "", 0, without="data")
-    return found[:_MOST]
+    return found[:_MAX_LISTED]
 
 
 def _declared(value: dict[str, Any], where: str, depth: int, without: str = "") -> list[str]:
-    """What the fields of an object declare, but for the field `without`."""
+    """Return what the fields of an object declare, except for the field `without`."""
     found: list[str] = []
     for name, inner in value.items():
         if type(inner) in _NESTED:
-            if not inner or depth >= _DEPTH or name in _UNREAD or name == without:
+            if not inner or depth >= _MAX_DEPTH or name in _UNREAD or name == without:
                 continue
             found += _inside(name, inner, f"{where}.{name}" if where else name, depth)
-        elif len(name) <= _LONGEST and _can_say(name) and _says(name, inner, where):
+        elif len(name) <= _MAX_WORD and _can_say(name) and _says(name, inner, where):
             found.append(f"{where}.{name} is {inner!r:.40}" if where else f"{name} is {inner!r:.40}")
     return found
 
@@ -86,7 +86,7 @@ def _inside(name: str, value: Any, place: str, depth: int) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def _can_say(name: str) -> bool:
-    """Whether a field of this name can say anything; records have few names, again and again."""
+    """Return whether a field of this name can declare anything. Records reuse few names."""
     if name in _UNREAD:
         return False
     return name in _LEAVE or name in _PLAIN or bool(_DONE.fullmatch(name) or _STATUS.fullmatch(name))
@@ -105,7 +105,7 @@ def _says(name: str, value: Any, where: str) -> bool:
 
 
 def _as_answer(data: dict[str, Any]) -> list[str]:
-    """A compaction or summary that passes its text off as an answer."""
+    """Return a phrase if a compaction or summary passes its text off as an answer."""
     values = ((name, data.get(name)) for name in _ANSWERS)
     return [
         f"data.{name} is {value!r:.40}"

@@ -1,6 +1,6 @@
-"""How an object graph is written down: objects of one sort together, attribute by attribute.
+"""The stored form of an object graph: objects of one kind together, attribute by attribute.
 
-Hundreds of thousands of objects are taken apart and put together again with hardly a line of Python for each.
+Hundreds of thousands of objects are encoded and decoded with hardly any Python code for each.
 """
 
 from __future__ import annotations
@@ -32,53 +32,53 @@ CONTAINERS: Final[dict[type, int]] = {
 }  # fmt: skip
 MAPPINGS: Final = (DICT, ORDERED, COUNTER)
 UNSET: Final = object()
-"""An attribute that an object does not have."""
+"""Marks an attribute that an object lacks."""
 
 REFS, HOLES, SAME, INTS, PLAIN, CHOICE, WHOLE = range(7)
 """What a column holds: numbers; numbers of which some say that there is nothing; one number for all;
 integers; plain values; a few of them again and again; objects as a whole."""
 _WORDS: Final = frozenset((str, NoneType))
-_REPEATED: Final = 4
-"""How often words are repeated where each is written once."""
-_SAMPLE: Final = 256
-"""Words that are looked at first."""
+_MIN_REPEATS: Final = 4
+"""Average repeats of words from which each word is written once."""
+_SAMPLE_SIZE: Final = 256
+"""Number of words that are sampled first."""
 WIDEST: Final = 16
-"""Parts of tuples that stand together by their length."""
+"""Most parts of tuples that are grouped by length."""
 
 
 class Rows(msgspec.Struct, frozen=True, array_like=True):
-    """Objects of one sort, one behind the other."""
+    """Objects of one kind, in sequence."""
 
     sort: int
     count: int
     names: tuple[str, ...]
-    """Attributes that they have, where their class does not say."""
+    """Their attributes, if their class does not define them."""
     widths: memoryview | None
-    """Of how many parts each is made, where that is not one of each column."""
+    """Number of parts of each, if it is not one per column."""
     columns: tuple[tuple[int, memoryview], ...]
 
 
 class Graph(msgspec.Struct, frozen=True, array_like=True):
-    """All of it, as it is written."""
+    """A whole graph as stored."""
 
     order: str
-    """In which order this machine writes the bytes of a number."""
+    """Byte order of the numbers."""
     texts: list[str]
     values: list[Any]
     rows: list[Rows]
-    """What never changes stands behind all that it is made of."""
+    """Immutable objects come after their parts."""
     root: int
-    """Numbers count what stands outside, then the texts, the values, and the objects in this order."""
+    """Numbers refer to outside objects, then texts, values, and the objects in this order."""
 
 
 def changes(table: GraphTable, sort: int) -> bool:
-    """Whether objects of a sort are made empty, and filled when all are there."""
+    """Return whether objects of a kind are created empty and filled when all exist."""
     return sort < TUPLE if sort < CLASS else not table.is_unchanging[table.classes[sort - CLASS]]
 
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Hundreds of thousands of objects are made and all of them stay: looking for garbage takes a third."""
+    """Disable garbage collection, which takes a third of the time with so many permanent objects."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -89,20 +89,20 @@ def without_collections() -> Iterator[None]:
 
 
 def packed(column: list[Any], kinds: set[type]) -> tuple[int, bytes]:
-    """A column of plain values."""
+    """Return a column of plain values."""
     if kinds == {int}:
         with suppress(OverflowError):
             return INTS, array("q", column).tobytes()
-    if kinds <= _WORDS and len(set(column[:_SAMPLE])) * _REPEATED <= min(len(column), _SAMPLE):
+    if kinds <= _WORDS and len(set(column[:_SAMPLE_SIZE])) * _MIN_REPEATS <= min(len(column), _SAMPLE_SIZE):
         each = {one: number for number, one in enumerate(dict.fromkeys(column))}
-        if len(each) * _REPEATED <= len(column):
+        if len(each) * _MIN_REPEATS <= len(column):
             numbers = array("I", map(each.__getitem__, column)) if len(each) > 1 else array("I")
             return CHOICE, msgspec.msgpack.encode((list(each), numbers.tobytes()))
     return PLAIN, msgspec.msgpack.encode(column)
 
 
 def unpacked(kind: int, data: memoryview, count: int) -> list[Any]:
-    """A column of plain values again."""
+    """Return a column of plain values again."""
     if kind == PLAIN:
         return from_msgpack(data, list[Any])
     each, packed = from_msgpack(data, tuple[list[str | None], bytes])

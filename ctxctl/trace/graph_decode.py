@@ -1,4 +1,4 @@
-"""Object graphs that were written down (`graph_encode`), made again."""
+"""Decode object graphs stored by `graph_encode`."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ from ctxctl.typed_decoding import from_msgpack
 _EMPTY: Final[dict[int, Callable[[], Any]]] = {
     LIST: list, DICT: dict, SET: set, DEQUE: deque, ORDERED: OrderedDict, COUNTER: Counter
 }  # fmt: skip
-_MOST: Final = 1 << 26
-"""Objects of a graph that is read."""
+_MAX_BYTES: Final = 1 << 26
+"""Most objects of a graph that is read."""
 
 
 def decode_graph(table: GraphTable, data: bytes | memoryview, outside: Sequence[object]) -> Any:
-    """The graph again.  The bytes have to be those that were written; raises DamagedError."""
+    """Return the graph. The bytes must be unchanged. Raises DamagedError."""
     try:
         with without_collections():
             made = _Decoder(table, (UNSET, *outside)).decode(from_msgpack(data, Graph))
             if not gc.get_freeze_count():
-                gc.freeze()  # what was made is as old as all else then,
-                gc.unfreeze()  # and is not looked through as soon as garbage is looked for again
+                gc.freeze()  # treat new objects as old,
+                gc.unfreeze()  # so that the next collection skips them
             return made
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, msgspec.MsgspecError):
         raise DamagedError from None
@@ -73,7 +73,7 @@ class _Decoder:
         self._objects: list[Any] = []
 
     def decode(self, graph: Graph) -> Any:
-        if graph.order != sys.byteorder or sum(rows.count for rows in graph.rows) > _MOST:
+        if graph.order != sys.byteorder or sum(rows.count for rows in graph.rows) > _MAX_BYTES:
             raise DamagedError
         objects = self._objects
         objects += self._outside
@@ -87,7 +87,7 @@ class _Decoder:
             if changes(self._table, rows.sort):
                 empty.append((rows, made))
             objects += made
-        # What a container holds is whole by then, as far as it is hashed.
+        # Values in a container are complete by then, as far as they are hashed.
         for rows, made in sorted(empty, key=lambda one: one[0].sort < CLASS):
             if rows.sort < CLASS:
                 self._fill(rows, made)
@@ -99,7 +99,7 @@ class _Decoder:
         return self._outside[number]
 
     def _column(self, rows: Rows, number: int, count: int | None = None) -> list[Any]:
-        """What stands in a column, as many as there have to be."""
+        """Return a column's values; their number must be `count`."""
         count = rows.count if count is None else count
         kind, data = rows.columns[number]
         if kind in (PLAIN, CHOICE):
@@ -115,7 +115,7 @@ class _Decoder:
         return found
 
     def _field(self, rows: Rows, number: int, held: Any) -> list[Any]:
-        """A column of records, of which an attribute may be written as a whole."""
+        """Return a column of records, one attribute of which may be stored whole."""
         kind, data = rows.columns[number]
         if kind != WHOLE:
             return self._column(rows, number)
@@ -128,7 +128,7 @@ class _Decoder:
         return [self._column(rows, number) for number in range(len(rows.columns))]
 
     def _slices(self, rows: Rows) -> tuple[int, Iterable[tuple[int, int]]]:
-        """How many parts there are, and where those of each object begin and end."""
+        """Return the number of parts, and where those of each object begin and end."""
         widths = array("I")
         widths.frombytes(rows.widths or b"")
         if len(widths) != rows.count:
@@ -137,7 +137,7 @@ class _Decoder:
         return ends[-1], pairwise(ends)
 
     def _begun(self, rows: Rows) -> Iterable[Any]:
-        """Objects that never change; of all others, empty ones."""
+        """Return immutable objects, and empty ones of all other kinds."""
         sort = rows.sort
         if sort in _EMPTY:
             make = _EMPTY[sort]

@@ -1,7 +1,7 @@
-"""Object graphs as data: what a pass remembers, written down so that another process can go on with it.
+"""Store object graphs as data, so that another process can continue a pass.
 
-A graph may hold plain values, Python's own containers and objects of the classes that a `GraphTable` names,
-with everything that is shared in it and every cycle.
+A graph may hold plain values, Python's own containers and objects of the classes in a `GraphTable`, with
+shared parts and cycles.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from ctxctl.trace.graph_columns import (
 from ctxctl.trace.object_graph import GraphTable, NotKeptError
 
 _Key = tuple[int, object]
-"""What stands together: a sort, and the length of tuples or the names of attributes."""
+"""Objects stored together: a kind, and the length of tuples or the names of attributes."""
 _VALUES: Final = frozenset((int, float, bool, bytes, NoneType))
 _PLAIN_ONES: Final = _VALUES | {str}
-_LARGE: Final = 64
-"""Parts of a container that stands by itself: mostly they are of one kind then."""
+_MIN_ALONE: Final = 64
+"""Parts of a container that is stored alone, because its values are mostly of one kind."""
 
 
 def encode_graph(table: GraphTable, root: object, outside: Sequence[object]) -> bytes:
-    """A graph as bytes; `outside` are objects that whoever reads it has in the same order.
+    """Return a graph as bytes; the reader must have the objects `outside` in the same order.
 
     Raises NotKeptError.
     """
@@ -63,7 +63,7 @@ def encode_graph(table: GraphTable, root: object, outside: Sequence[object]) -> 
 
 
 def _keyed(table: GraphTable, made: type, ones: list[Any]) -> Iterator[tuple[_Key, list[Any]]]:
-    """Objects of one type, those together that stand together; raises NotKeptError."""
+    """Yield objects of one type, grouped by what is stored together. Raises NotKeptError."""
     sort = CONTAINERS.get(made)
     if sort == TUPLE:
         widths = list(map(len, ones))
@@ -75,8 +75,8 @@ def _keyed(table: GraphTable, made: type, ones: list[Any]) -> Iterator[tuple[_Ke
     elif sort is not None and sort < TUPLE:
         if sort == DEQUE and any(one.maxlen is not None for one in ones):
             raise NotKeptError("a deque with a limit")
-        yield (sort, ()), [one for one in ones if len(one) <= _LARGE]
-        yield from (((sort, id(one)), [one]) for one in ones if len(one) > _LARGE)
+        yield (sort, ()), [one for one in ones if len(one) <= _MIN_ALONE]
+        yield from (((sort, id(one)), [one]) for one in ones if len(one) > _MIN_ALONE)
     elif sort is not None:
         yield (sort, ()), ones
     elif made not in table.number:
@@ -93,7 +93,7 @@ def _keyed(table: GraphTable, made: type, ones: list[Any]) -> Iterator[tuple[_Ke
 
 
 class _Gathered:
-    """Objects of one sort, and what they are made of, while a graph is gone through."""
+    """Objects of one kind and their parts, while a graph is read."""
 
     __slots__ = ("columns", "key", "kinds", "ones", "widths")
 
@@ -103,10 +103,10 @@ class _Gathered:
         self.widths: list[int] | None = None
         self.columns: list[list[Any]] = []
         self.kinds: list[set[type]] = []
-        """Of the values of each column."""
+        """Types of values in each column."""
 
     def take(self, ones: list[Any], widths: list[int] | None, columns: list[list[Any]]) -> list[set[type]]:
-        """Add some; return the kinds of what they are made of."""
+        """Add objects. Return the types of their parts."""
         kinds = [set(map(type, column)) for column in columns]
         if not self.ones:
             self.ones, self.widths, self.columns, self.kinds = ones, widths, columns, kinds
@@ -120,14 +120,14 @@ class _Gathered:
         return kinds
 
     def parts(self) -> Iterator[Sequence[Any]]:
-        """What each is made of."""
+        """Yield the parts of each object."""
         if self.widths is None:
             return zip(*self.columns, strict=True)
         ends = itertools.accumulate(self.widths, initial=0)
         return (self.columns[0][start:end] for start, end in pairwise(ends))
 
     def chosen(self, rows: Sequence[int], parts: Sequence[Sequence[Any]]) -> _Gathered:
-        """Some of them, of which all parts are given."""
+        """Return some of the objects, with all their parts."""
         made = _Gathered(self.key)
         of = [parts[row] for row in rows]
         columns = _turned(of) if self.widths is None else [list(chain.from_iterable(of))]
@@ -149,11 +149,11 @@ class _Encoder:
         self._texts: dict[str, int] = {}
         self._values: list[Any] = []
         self._places: dict[type, dict[Any, int]] = {}
-        """Of the values of a type."""
+        """Numbers of values, by type."""
         self._place_of: dict[int, int] = {}
-        """By identity."""
+        """Numbers of objects, by identity."""
         self._new: dict[_Key, list[Any]] = {}
-        """Objects of which the parts were not looked at."""
+        """Objects whose parts were not read yet."""
         self._rows: dict[_Key, _Gathered] = {}
         self._records = frozenset(CLASS + table.number[made] for made in table.records)
         self._whole = msgspec.msgpack.Encoder(enc_hook=self._shared).encode
@@ -185,7 +185,7 @@ class _Encoder:
         return self._number[id(one)]
 
     def _note(self, parts: Sequence[Any]) -> None:
-        """Come upon some parts, which must be held by somebody until all is written."""
+        """Add some parts, which the caller must keep alive until all is written."""
         number = self._number
         found = dict(zip(map(id, parts), parts, strict=True))
         new = [one for at, one in found.items() if at not in number]
@@ -213,7 +213,7 @@ class _Encoder:
         self._number.update(dict.fromkeys(map(id, ones), -1))
 
     def _note_objects(self, made: type, ones: list[Any]) -> None:
-        """Come upon objects of one type."""
+        """Add objects of one type."""
         number = self._number
         if made is MethodType:
             known = {id(one): at for one in ones if (at := self._outside_number(one)) is not None}
@@ -224,13 +224,13 @@ class _Encoder:
             self._new.setdefault(key, []).extend(alike)
 
     def _outside_number(self, one: Any) -> int | None:
-        """The number of a function that stands outside; a bound method is another object each time."""
+        """Return the number of an outside function. A bound method is a new object each time."""
         if isinstance(one, MethodType):
             return self._bound.get((id(one.__self__), one.__func__))
         return self._number.get(id(one))
 
     def _take(self, key: _Key, ones: list[Any]) -> None:
-        """Look at the parts of objects of one sort."""
+        """Read the parts of objects of one kind."""
         widths, columns = self._parts(key, ones)
         rows = self._rows.get(key)
         if rows is None:
@@ -243,7 +243,7 @@ class _Encoder:
                 self._note(column)
 
     def _parts(self, key: _Key, ones: list[Any]) -> tuple[list[int] | None, list[list[Any]]]:
-        """What objects of one sort are made of: how many parts each has where that differs, and columns."""
+        """Return the parts of objects of one kind: their number if it varies, and columns."""
         sort, shape = key
         made = type(ones[0])
         if sort >= CLASS:
@@ -264,7 +264,7 @@ class _Encoder:
         return list(map(len, ones)), [list(chain.from_iterable(ones))]
 
     def _held(self, made: type, shape: object, ones: list[Any]) -> list[list[Any]]:
-        """The attributes of objects of a class, each a column."""
+        """Return the attributes of objects of a class, each a column."""
         table = self._table
         if made in table.enums:
             return [[one.name for one in ones]]
@@ -296,7 +296,7 @@ class _Encoder:
         return (one.func, *chain.from_iterable(one.keywords.items()))
 
     def _in_order(self) -> list[_Gathered]:
-        """All objects, what never changes behind what it is made of."""
+        """Return all objects, with immutable ones after their parts."""
         left = {key: rows for key, rows in self._rows.items() if not changes(self._table, key[0])}
         done = [rows for key, rows in self._rows.items() if key not in left]
         needed = {key: set() if key[0] in self._records else self._needed(rows) for key, rows in left.items()}
@@ -305,7 +305,7 @@ class _Encoder:
         return done + _in_waves(left) if left else done
 
     def _needed(self, rows: _Gathered) -> set[_Key]:
-        """The sorts of what some objects are made of."""
+        """Return the kinds of the parts of some objects."""
         found: set[_Key] = set()
         for column, kinds in zip(rows.columns, rows.kinds, strict=True):
             for made in kinds:
@@ -318,7 +318,7 @@ class _Encoder:
         return found
 
     def _plain(self, rows: _Gathered) -> list[tuple[int, bytes] | None]:
-        """The columns of nothing but plain values, written down; those of others have numbers then."""
+        """Return the encoded columns of plain values; the other columns hold numbers."""
         made: list[tuple[int, bytes] | None] = []
         for at, (column, kinds) in enumerate(zip(rows.columns, rows.kinds, strict=True)):
             if kinds <= _PLAIN_ONES:
@@ -366,12 +366,12 @@ def _attribute(ones: list[Any], name: str) -> list[Any]:
     held = attrgetter(name)
     try:
         return list(map(held, ones))
-    except AttributeError:  # one that is not set yet
+    except AttributeError:  # an attribute that is not set
         return [getattr(one, name, UNSET) for one in ones]
 
 
 def _in_waves(left: dict[_Key, _Gathered]) -> list[_Gathered]:
-    """Objects that are made of others of their own sort, each behind those that it is made of."""
+    """Return objects with parts of their own kind, each after its parts."""
     parts = {key: list(rows.parts()) for key, rows in left.items()}
     at = {id(one): (key, row) for key, rows in left.items() for row, one in enumerate(rows.ones)}
     waiting = dict.fromkeys(at, 0)

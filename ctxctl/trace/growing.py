@@ -1,7 +1,7 @@
-"""A trace that grows while it is read: its bytes in parts, of several files, at addresses that never change.
+"""A trace that grows while it is read: its bytes in parts of several files, at permanent addresses.
 
-What has an address keeps it, whatever happens to the files: parts are only ever put behind each other, and a
-part that no longer counts is left out by passes, while what it holds can still be read by those who know it.
+Parts are only ever appended, so an address never changes, whatever happens to the files. Passes skip a part
+that no longer counts, but those who know its addresses can still read it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ctxctl.trace.reader import Trace, TracePass, key_of
 from ctxctl.trace.source import Source, let_go
 
 SCRATCH: Final = 1 << 50
-"""Addresses from here on are of lines that may still change; the last few stretches of them are kept."""
-_SCRATCHES: Final = 8
+"""First address of lines that may still change. Only the last few of them are kept."""
+_MAX_SCRATCHES: Final = 8
 MOST_PARTS: Final = 256
-"""Parts, and with them open files, that a source is made of at most."""
+"""Most parts, and so open files, of a source."""
 
 
 class _Part(NamedTuple):
@@ -35,24 +35,24 @@ class _Part(NamedTuple):
 
 
 class GrowingSource(Source):
-    """Bytes that are added at the end; one thread adds, any number read."""
+    """Bytes that are appended to. One thread adds, any number read."""
 
     def __init__(self, name: str, path: Path | None) -> None:
         super().__init__(name, path=path, spooled=True)
         self._parts: tuple[tuple[int, ...], tuple[_Part, ...]] = ((), ())
-        """Bases and parts, replaced as one."""
+        """Bases and parts, replaced together."""
         self._own: dict[OpenFile, int] = {}
-        """Our descriptor by the file that was given."""
+        """Our descriptors by the file that was given."""
         self._scratch: list[tuple[int, bytes]] = []
         self._next_scratch = SCRATCH
 
     @property
     def full(self) -> bool:
-        """Whether another file would be one too many."""
+        """Whether another file would be too many."""
         return len(self._parts[1]) >= MOST_PARTS
 
     def add(self, file: OpenFile, offset: int, length: int) -> None:
-        """Put a stretch of an open file at the end; its giver may close the file."""
+        """Append a range of an open file. The caller may close the file."""
         own = self._own.get(file)
         if own is None:
             own = self._own[file] = os.dup(file.fd)
@@ -67,14 +67,14 @@ class GrowingSource(Source):
         self.size += length
 
     def scratch(self, data: bytes) -> int:
-        """Lines that may still change, at an address of their own."""
+        """Add lines that may still change, and return their own address."""
         base = self._next_scratch
         self._next_scratch += len(data) + 1
-        self._scratch = [*self._scratch[1 - _SCRATCHES :], (base, data)]
+        self._scratch = [*self._scratch[1 - _MAX_SCRATCHES :], (base, data)]
         return base
 
     def read(self, offset: int, n: int) -> bytes:
-        """At most `n` bytes from `offset`; shorter at the end, and where a file was cut meanwhile."""
+        """Return at most `n` bytes from `offset`: fewer at the end, and if a file was cut meanwhile."""
         if offset >= SCRATCH:
             for base, data in self._scratch:
                 if base <= offset < base + len(data):
@@ -106,16 +106,16 @@ class GrowingSource(Source):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def refresh(self) -> int:
-        """The size; only `add` changes it."""
+        """Return the size. Only `add` changes it."""
         return self.size
 
     def again(self) -> GrowingSource:
-        """A second source over the same bytes, which grows independently."""
+        """Return a second source over the same bytes, which grows independently."""
         twin = GrowingSource(self.name, self.path)
         mine = {own: file for file, own in self._own.items()}
         for part in self._parts[1]:
             file = mine[part.fd]
-            if file not in twin._own:  # the giver may have closed it: the copy is made of ours
+            if file not in twin._own:  # the caller may have closed it, so copy our descriptor
                 twin._own[file] = os.dup(part.fd)
             twin.add(file, part.offset, part.length)
         return twin
@@ -129,18 +129,18 @@ class GrowingSource(Source):
 
 
 class GrowingTrace(Trace):
-    """A trace over a growing source.  One thread reads it on by `reading`; passes may run beside that."""
+    """A trace over a growing source. One thread reads on by `reading`; other passes may run meanwhile."""
 
     source: GrowingSource
 
     def __init__(self, source: GrowingSource) -> None:
         super().__init__(source)
         self.read_to = 0
-        """Passes other than the reading one end here: contents become known in the order of the lines."""
+        """End of passes other than the reading one, so that contents become known in line order."""
         self._alive: tuple[tuple[int, int | None], ...] = ((0, None),)
 
     def stretches(self, start: int, stop: int | None) -> Iterator[tuple[int, int | None]]:
-        """The stretches of [start, stop) that still count."""
+        """Yield the parts of [start, stop) that still count."""
         for begin, end in self._alive:
             begin = max(begin, start)
             if stop is not None and begin >= stop:
@@ -149,20 +149,20 @@ class GrowingTrace(Trace):
                 yield begin, stop if end is None else end if stop is None else min(end, stop)
 
     def next_alive(self, at: int) -> int:
-        """The first place from `at` on that still counts: nothing is left to be read of what does not."""
+        """Return the first place from `at` on that still counts."""
         return next((max(at, begin) for begin, end in self._alive if end is None or at < end), at)
 
     def batches(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[list[Event]]:
-        """The events read so far."""
+        """Yield the events read so far."""
         stop = self.read_to if stop is None else min(stop, self.read_to)
         return super().batches(start, first_line, stop)
 
     def reading(self) -> Reading:
-        """The pass that goes on for as long as the trace grows."""
+        """Return the pass that continues while the trace grows."""
         return Reading(self)
 
     def cut(self, at: int, then: int) -> None:
-        """What stands from `at` on counts no longer; what stands from `then` on follows what is before it."""
+        """Discard everything from `at` on. What follows is at `then`."""
         kept = [(begin, at if end is None or end > at else end) for begin, end in self._alive if begin < at]
         with self._lock:
             self._alive = (*kept, (then, None))
@@ -182,9 +182,9 @@ class Reading(TracePass):
         self._trace = trace
 
     def back(self, at: int, line: int, seen: set[int]) -> None:
-        """Read again from `at`, the beginning of a line; `line` is the number of the line before it.
+        """Read again from `at`, the start of a line; `line` is the number of the line before it.
 
-        `seen` are the keys of the events in front of it.
+        `seen` holds the keys of the events before it.
         """
         self.at = self._trace.read_to = at
         self.line = line
@@ -193,7 +193,7 @@ class Reading(TracePass):
         self.decoder = Decoder(self.trace.contents, self.fresh.append, self.trace._memos)
 
     def run(self, stop: int | None = None) -> Iterator[list[Event]]:
-        """Read on; others may read what came before the batch that is given."""
+        """Read on. Others may read what precedes the last batch."""
         for batch in super().run(stop):
             self._trace.read_to = self.at
             yield batch
@@ -202,12 +202,12 @@ class Reading(TracePass):
         self._trace.read_to = self.at
 
     def seen(self) -> set[int]:
-        """The keys of the events read so far."""
+        """Return the keys of the events read so far."""
         assert self._seen is not None
         return self._seen
 
     def aside(self, data: bytes, *, whole: bool) -> list[Event]:
-        """The events of lines that may still change.  `whole`: only if there is nothing wrong with them."""
+        """Return the events of lines that may still change; with `whole`, only if they have no faults."""
         trace = self._trace
         problems: list[Problem] = []
         base = trace.source.scratch(data)

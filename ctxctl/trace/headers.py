@@ -45,12 +45,12 @@ _decode_assembly = msgspec.json.Decoder(_AssemblyHead).decode
 _decode_injection = msgspec.json.Decoder(_InjectionHead).decode
 
 
-_SHORT = 1024
-"""Bytes of a record below which it costs more to look whether it came before than to read it."""
+_MIN_REPEAT_BYTES = 1024
+"""Bytes below which reading a record is cheaper than checking for a repeat."""
 
 
 class HeaderDecoder:
-    """The counterpart of `Decoder.scan` for an index; interns nothing in the trace's own store."""
+    """Counterpart of `Decoder.scan` for an index. It stores no contents of the trace."""
 
     def __init__(self, source: Source) -> None:
         self._full = Decoder(Contents(source), lambda _problem: None)
@@ -67,7 +67,7 @@ class HeaderDecoder:
         while (end := find(b"\n", begin)) >= 0:
             line += 1
             at = find(_DATA, begin, end)
-            if end - at < _SHORT:
+            if end - at < _MIN_REPEAT_BYTES:
                 at = -1
             try:
                 if at >= 0 and known(digest(view[at:end], SEED)):
@@ -92,7 +92,7 @@ class HeaderDecoder:
 
     def _damaged(self, data: bytes, line: int, offset: int) -> list[Event]:
         if b"{" not in data:
-            return []  # no object, whatever is repaired of it; the decoder tells what is wrong with it
+            return []  # no object even after repairs; the decoder reports the fault
         events = self._full.decode_all(data, line, offset)
         for event in events:
             if not isinstance(event.record, Assembly | Injection):
@@ -101,7 +101,7 @@ class HeaderDecoder:
 
 
 def _ends_line(head: Head, buffer: bytes, at: int, end: int) -> bool:
-    """Whether the line is closed right behind `data`, and holds no record that the index wants."""
+    """Return whether the line ends right after `data`, and has no record that the index needs."""
     if head.event_type in _WITH_RECORD:
         return False
     raw = bytes(head.data)
@@ -116,7 +116,7 @@ def _record(head: Head) -> Record | None:
             ours = assembly.metadata.ctxctl if assembly.metadata is not None else None
             mode = ours.mode if ours is not None else None
             if assembly.assembly_id is None:
-                return None  # its record may stand elsewhere
+                return None  # its record may be elsewhere
             return Assembly(assembly.assembly_id, assembly.target, mode=mode)
         injection = _decode_injection(head.data)
         if injection.injection_id is None and injection.assembly_id is None:

@@ -1,7 +1,7 @@
-"""Where each step begins and ends in a trace, kept between runs in the user's cache directory.
+"""The step index: where each step begins and ends in a trace, cached in the user's cache directory.
 
-A trace that has grown is read from where its index ends.  One that was written anew, and begins as the one
-before did up to a place near its end (an import that was gone on with), is read from there.
+If a trace has grown, it is read from the end of its index. If it was rewritten but keeps its beginning (a
+continued import), it is read from a place near the end of that beginning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAX_HEADER: Final = 64 << 20
 
 
 class Span(NamedTuple):
-    """One step's stretch of the file; steps of interleaved threads may overlap."""
+    """One step's byte range in the file. Steps of interleaved threads may overlap."""
 
     session: str | None
     thread: str
@@ -44,7 +44,7 @@ class Span(NamedTuple):
     start: int
     """Byte offset of its first line."""
     end: int
-    """Byte offset behind its last line."""
+    """End of its last line, as a byte offset."""
     line: int
     """Number of its first line."""
     finished: int = -1
@@ -57,20 +57,20 @@ class _Turnback(msgspec.Struct, frozen=True, array_like=True):
     covered: int
     lines: int
     beginning: bytes
-    """Digest of the bytes before it."""
+    """Digest of the bytes before the place."""
     rows: int
     seen: int
-    """Keys of events."""
+    """Number of event keys."""
     late: int
     open: list[tuple[int, int, int]]
-    """Rows that went on behind it, and what they ended with by then."""
+    """Rows that continued after the place, each with its end before it."""
     state: bytes
 
 
 class StepIndex:
     """Eight columns of integers, 64 bytes a step, in file order.
 
-    One thread appends; any number may read meanwhile.  Rows are counted from 0.
+    One thread appends; any number may read meanwhile. Rows are counted from 0.
     """
 
     def __init__(self) -> None:
@@ -80,30 +80,30 @@ class StepIndex:
         self._columns = {name: array("q") for name in _COLUMNS}
         self._lines = self._columns["line"]
         self.covered = 0
-        """Bytes of the trace that the index speaks of; set by whoever builds it, at a line's end."""
+        """Bytes of the trace that the index covers. The builder sets it, at the end of a line."""
         self.lines = 0
-        """Lines within `covered`."""
+        """Number of lines within `covered`."""
         self.late = 0
-        """Events within `covered` that came for steps that were over."""
+        """Number of events within `covered` that came after their step's end."""
         self._keys = array("Q")
         self._state = b""
         self._back: _Turnback | None = None
         self._packed = b""
-        """What `_back` is read from."""
+        """The packed form of `_back`."""
 
     @cached_property
     def seen(self) -> set[int]:
-        """64-bit keys of the events within `covered`, to know a repeated one by; see `add_seen`."""
+        """64-bit keys of the events within `covered`, to recognise repeats; see `add_seen`."""
         return set(self._keys)
 
     def add_seen(self, key: int) -> None:
-        """An event is within `covered`."""
+        """Note an event within `covered`."""
         self.seen.add(key)
         self._keys.append(key)
 
     @property
     def state(self) -> dict[str, Any] | None:
-        """JSON values that the builder needs to go on from `covered` when the file has grown."""
+        """JSON values with which the builder continues from `covered` when the file has grown."""
         found: dict[str, Any] | None = json.loads(self._state) if self._state else None
         return found
 
@@ -113,7 +113,7 @@ class StepIndex:
 
     @property
     def turnback(self) -> int:
-        """Bytes of the trace that the index can be taken back to; 0: none."""
+        """Bytes of the trace that the index can be taken back to; 0 for none."""
         if self._back is None and self._packed:
             self._back = from_msgpack(self._packed, _Turnback)
         return 0 if self._back is None else self._back.covered
@@ -121,7 +121,7 @@ class StepIndex:
     def may_turn_back(
         self, source: Source, covered: int, lines: int, rows: Iterable[int], state: dict[str, Any]
     ) -> None:
-        """All within `covered` is taken in, and only these rows may go on: remember what there is."""
+        """Remember the current state. All of `covered` is indexed, and only these rows may continue."""
         ends, finished = self._columns["end"], self._columns["finished"]
         self._back = _Turnback(
             covered, lines, digest_of_beginning(source, covered), len(self), len(self._keys), self.late,
@@ -129,7 +129,7 @@ class StepIndex:
         )  # fmt: skip
 
     def _turn_back(self, source: Source) -> bool:
-        """Take the index back to where a trace is as the one was that it is of; False where it is not."""
+        """Take the index back to where a rewritten trace is unchanged. Return False if it is not."""
         if not 0 < self.turnback <= source.size or self._back is None:
             return False
         back = self._back
@@ -155,11 +155,11 @@ class StepIndex:
             return len(self._lines) - 1
 
     def extend_row(self, row: int, end: int) -> None:
-        """Let a step reach to byte `end`."""
+        """Extend a step to byte `end`."""
         self._columns["end"][row] = end
 
     def finish_row(self, row: int, offset: int) -> None:
-        """A step is over with the event at byte `offset`; the first one told counts."""
+        """Note that the event at byte `offset` finished a step. The first call counts."""
         if self._columns["finished"][row] < 0:
             self._columns["finished"][row] = offset
 
@@ -179,7 +179,7 @@ class StepIndex:
         )
 
     def find(self, session: str | None, thread: str, turn: int, step: int) -> int | None:
-        """The row of a step, or None; `turn` and `step` as appended.  Linear, in C per column."""
+        """Return the row of a step, or None; `turn` and `step` as appended. Linear, in C per column."""
         wanted = (self._sessions.get(session), self._threads.get(thread))
         if None in wanted:
             return None
@@ -195,7 +195,7 @@ class StepIndex:
             return None
 
     def save(self, source: Source) -> bool:
-        """Write the index for this file; False where it cannot be kept (stdin, no cache, disk full)."""
+        """Save the index for this file. Return False if that is impossible (stdin, no cache, disk full)."""
         path = cache_file(source)
         if path is None or source.spooled:
             return False
@@ -224,9 +224,8 @@ class StepIndex:
 
     @classmethod
     def load(cls, source: Source) -> StepIndex | None:
-        """The saved index of this file, or None unless the file is the one indexed, has only grown, or begins
-        as that one did.
-        """
+        """Return the saved index of this file; None unless the file is unchanged, has only grown, or keeps
+        its beginning."""
         path = cache_file(source)
         if path is None or source.spooled:
             return None
@@ -276,7 +275,7 @@ class StepIndex:
 
 
 class _Names:
-    """Strings numbered in order of first appearance."""
+    """Strings numbered by first appearance."""
 
     def __init__(self, names: list[str | None] | None = None) -> None:
         self.names: list[str | None] = list(names or ())

@@ -1,8 +1,8 @@
-"""What an import reads or looks for: files, and directories in which it looks for files by name.
+"""The inputs of an import: files, and directories in which it searches for files by name.
 
-An import may be kept only as long as all of that is as it was, and nothing of it may be written over.
-`recording` notes what is looked at in a `with` block; whoever opens a file other than by `open_source`, or
-lists a directory, says so here.
+A cached import is valid only while all of them are unchanged, and none may be overwritten. `recording` notes
+the inputs within a `with` block. Code that opens a file other than by `open_source`, or lists a directory,
+must report it here.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ctxctl.user_folders import own_below
 from ctxctl.whole_file import note_read
 
 YOUNG: Final = 2.0
-"""Seconds: what was changed so little before it was looked at may change again without its times telling."""
+"""Seconds: a more recent change may be followed by another one with the same time."""
 DIGESTED: Final = 256 << 20
-"""Bytes up to which all of a young file is digested: what it holds then tells what its times do not."""
+"""Most bytes of a young file that are digested, because its times are not conclusive."""
 MAX_FILES: Final = 20_000
 MAX_DEPTH: Final = 8
 UNDER: Final = "/"
-"""In place of a pattern: all files under a directory."""
+"""Replaces a pattern: all files under a directory."""
 
 
 class FileState(msgspec.Struct, frozen=True, array_like=True):
-    """What a file system tells of a file; other contents show here, unless the clock is too coarse."""
+    """A file's status. A change of its contents shows here, unless the clock is too coarse."""
 
     device: int
     inode: int
@@ -43,30 +43,30 @@ class FileState(msgspec.Struct, frozen=True, array_like=True):
     ctime_ns: int
 
     def settled(self, now: float) -> bool:
-        """Whether its last change lies long enough back, at a time in seconds since the epoch."""
+        """Return whether its last change is long enough before a time, in seconds since the epoch."""
         return max(self.mtime_ns, self.ctime_ns) / 1e9 < now - YOUNG
 
 
 class Inputs:
-    """Files and listings that were looked at, with what was found at the first look."""
+    """Files and listings that were read, with their first state."""
 
     def __init__(self) -> None:
         self.files: dict[str, FileState | None] = {}
-        """By absolute path; None where there was no file."""
+        """States by absolute path; None if there was no file."""
         self.listings: dict[tuple[str, str], str] = {}
-        """By absolute directory and pattern, a digest of the paths found."""
+        """Digests of the paths found, by absolute directory and pattern."""
         self.steady = True
-        """False once something changed while it was looked at."""
+        """False once something changed while it was read."""
         self.young: dict[str, bytes] = {}
-        """Files that had changed just before, each with a digest of all of it; empty: too large for one."""
+        """Files that had just changed, each with a digest of all of it; empty if it is too large."""
 
     @property
     def settled(self) -> bool:
-        """Whether the states of files alone tell that they are as they were."""
+        """Whether the states of files alone show that they are unchanged."""
         return self.steady and not self.young
 
     def file(self, path: str | Path) -> None:
-        """A file is about to be read, or looked for."""
+        """Note that a file is about to be read or searched."""
         name = absolute_path(path)
         state = file_state(name)
         known = self.files.setdefault(name, state)
@@ -76,13 +76,13 @@ class Inputs:
             self.young[name] = whole_digest(name)
 
     def listing(self, directory: str | Path, pattern: str, found: list[str]) -> None:
-        """A directory was listed: what a pattern found there."""
+        """Note that a directory was listed, and what a pattern found there."""
         key = (absolute_path(directory), pattern)
         if self.listings.setdefault(key, _digest(found)) != _digest(found):
             self.steady = False
 
     def absorb(self, other: Inputs) -> None:
-        """What was looked at in a part of this is a part of it."""
+        """Add the inputs of a part."""
         self.steady = self.steady and other.steady
         for name, held in other.young.items():
             self.steady = self.steady and self.young.setdefault(name, held) == held
@@ -92,7 +92,7 @@ class Inputs:
             self.steady = self.steady and self.listings.setdefault(key, digest) == digest
 
     def unchanged(self, but: str | None = None) -> bool:
-        """Whether everything is as it was found, young files to the byte; one file may be left out."""
+        """Return whether everything is unchanged, young files to the byte; `but` excludes one file."""
         files = [name for name in self.files if name != but]
         try:
             return (
@@ -107,28 +107,28 @@ class Inputs:
             return False
 
     def _holds(self, name: str) -> bool:
-        """Whether a young file is what it was; of one too large nobody knows."""
+        """Return whether a young file is unchanged; False if it is too large to know."""
         return bool(self.young[name]) and whole_digest(name) == self.young[name]
 
 
 def real_place(path: str | Path) -> Path:
-    """Where a file lies, however its path is spelled: its name in its directory, by that one's real path.
+    """Return the path of a file: its name in its directory, by the real path of that.
 
-    A link to a file keeps its own name and place: what lies beside it counts, and not beside its target.
+    A link to a file keeps its own name, because the files beside it count, not those beside its target.
     """
     head, name = os.path.split(path)
     try:
         if name in ("", os.curdir, os.pardir):
             return Path(os.path.realpath(path))
         return Path(os.path.realpath(head), name)
-    except (OSError, ValueError):  # no path at all: opening it says so
+    except (OSError, ValueError):  # an invalid path is reported when it is opened
         return Path(path)
 
 
 def absolute_path(path: str | Path) -> str:
-    """An absolute path of the same file; `abspath` alone takes `link/..` for the directory of the link.
+    """Return an absolute path of the same file. `abspath` alone resolves `link/..` wrongly.
 
-    Raises OSError, which names the path, where it is relative to a directory that is gone.
+    Raises OSError with the path, if it is relative to a directory that was removed.
     """
     name = os.fspath(path)
     try:
@@ -142,7 +142,7 @@ _RECORDING: Final[ContextVar[Inputs | None]] = ContextVar("inputs", default=None
 
 @contextmanager
 def recording() -> Iterator[Inputs]:
-    """Note what is looked at in here, by this thread; who records around it gets that too."""
+    """Note the inputs within this context, on this thread. An outer `recording` gets them too."""
     inputs = Inputs()
     token = _RECORDING.set(inputs)
     try:
@@ -153,7 +153,7 @@ def recording() -> Iterator[Inputs]:
 
 
 def note_inputs(known: Inputs) -> None:
-    """Say that something is used that rests on these inputs."""
+    """Note the use of something that depends on these inputs."""
     inputs = _RECORDING.get()
     if inputs is not None:
         inputs.absorb(known)
@@ -161,7 +161,7 @@ def note_inputs(known: Inputs) -> None:
 
 
 def note_file(path: str | Path) -> None:
-    """Say that a file is about to be read, or that its being there matters."""
+    """Note that a file is about to be read, or that its existence matters."""
     inputs = _RECORDING.get()
     if inputs is not None:
         inputs.file(path)
@@ -172,7 +172,7 @@ class Listing(NamedTuple):
     """What is under a directory; names are relative to it, `/`-separated and sorted."""
 
     files: tuple[str, ...]
-    """The regular files."""
+    """Regular files."""
     unlisted: tuple[str, ...]
     """Directories that the system did not list."""
     is_cut: bool
@@ -180,10 +180,10 @@ class Listing(NamedTuple):
 
 
 def files_under(directory: Path, most: int = MAX_FILES) -> Listing:
-    """The regular files under a directory: `most` or hardly more, `MAX_DEPTH` deep; links are not followed,
-    `.git`, `node_modules` and what ctxctl keeps for itself left out.  All of them may be read.
+    """Return the regular files under a directory: about `most` at most, `MAX_DEPTH` deep.
 
-    Raises OSError where the system fails to list the directory itself.
+    Links are not followed; `.git`, `node_modules` and ctxctl's own files are left out. All files returned may
+    be read. Raises OSError if the directory itself cannot be listed.
     """
     found, is_cut = _under(directory, most)
     unlisted = tuple(name[:-1] for name in found if name.endswith("/"))
@@ -197,16 +197,16 @@ def files_under(directory: Path, most: int = MAX_FILES) -> Listing:
 
 
 def find_files(directory: Path, pattern: str) -> list[Path]:
-    """The paths under a directory that match a pattern (`*.jsonl`, `**/agent-*.jsonl`), sorted.
+    """Return the paths under a directory that match a pattern (`*.jsonl`, `**/agent-*.jsonl`), sorted.
 
-    Raises OSError where the directory cannot be listed.
+    Raises OSError if the directory cannot be listed.
     """
     inputs = _RECORDING.get()
     try:
         found = _found(directory, pattern)
     except OSError:
         if inputs is not None:
-            inputs.steady = False  # it may pass: what is made without the files is not to be kept
+            inputs.steady = False  # the error may pass, so a result without these files is not cached
         raise
     if inputs is not None:
         inputs.listing(directory, pattern, found)
@@ -214,7 +214,7 @@ def find_files(directory: Path, pattern: str) -> list[Path]:
 
 
 def file_state(path: str) -> FileState | None:
-    """A file's state; None where there is none that can be reached."""
+    """Return a file's state; None if it cannot be reached."""
     try:
         now = os.stat(path)
     except (OSError, ValueError):
@@ -223,7 +223,7 @@ def file_state(path: str) -> FileState | None:
 
 
 def whole_digest(path: str) -> bytes:
-    """A digest of all of a file; empty where it is too large (`DIGESTED`), none, or cannot be read."""
+    """Return a digest of a file; empty if it is too large (`DIGESTED`), missing or unreadable."""
     digest, left = xxhash.xxh3_128(), DIGESTED
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
@@ -240,12 +240,12 @@ def whole_digest(path: str) -> bytes:
 
 
 _LISTED: Final[dict[tuple[str, str], tuple[FileState, list[str], str]]] = {}
-"""What patterns of one level found in directories, with a digest of that, and the state that the directory
-had: many captures of one directory look for the same."""
+"""Results of one-level patterns by directory, each with a digest and the directory's state: many captures of
+one directory search the same."""
 
 
 def _digest_of(directory: str, pattern: str) -> str:
-    """A digest of what a pattern finds in a directory."""
+    """Return a digest of what a pattern finds in a directory."""
     if pattern != UNDER:
         state = file_state(directory)
         if state is None:
@@ -274,7 +274,7 @@ def _found(directory: Path, pattern: str) -> list[str]:
 
 
 def _under(top: Path, most: int = MAX_FILES) -> tuple[list[str], bool]:
-    """As `files_under`; a directory that could not be listed is `name/`.  And whether there may be more."""
+    """Return `files_under` with unlisted directories as `name/`, and whether there may be more."""
     found: list[str] = []
     own = own_below(top)
     waiting = [(top, "")] if "" not in own else []
@@ -291,9 +291,9 @@ def _under(top: Path, most: int = MAX_FILES) -> tuple[list[str], bool]:
                     elif entry.is_file(follow_symlinks=False):
                         found.append(name)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # it is gone
+            continue  # it was removed
         except OSError:
-            if not prefix:  # a directory of which nothing can be seen is not an empty one
+            if not prefix:  # a directory without any visible entry is not an empty one
                 raise
             found.append(prefix)
     return sorted(found), bool(waiting)

@@ -1,4 +1,4 @@
-"""Items, summaries and assembly blocks: the records that hold contents."""
+"""Build items, summaries and assembly blocks: the records with contents."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _BOOKKEEPING: Final = frozenset(
     {"id", "call_id", "tool_use_id", "tool_call_id", "index", "role", "status", "type", "logprobs"}
 )
 _CALLS: Final = ("input", "arguments", "args")
-"""Fields beside which `name` is that of the tool, which the text begins with."""
-_LONGEST_FORM: Final = 2000
-_DEEPEST_FORM: Final = 20
+"""Fields beside which `name` is the tool's name, with which the text begins."""
+_MAX_FORM: Final = 2000
+_MAX_FORM_DEPTH: Final = 20
 
 
 def form_of(place: dict[str, Any]) -> str:
-    """What a block's JSON says in a request's body beside its text: a signature, an image's detail.
+    """Return what a block's JSON says in a request's body beside its text: a signature, an image's detail.
 
     Two placements of one text are the same for a provider only where this is the same, too.  It is made of
     the block's place (`metadata.ctxctl.wire`, see `formats.wire.slots`), less what reaches no model: ids by
     which an API joins calls and results, types and roles (an item's own), states, fields that say nothing,
     and a client's own, whose names begin with an underscore (Copilot's `__copilotMessageSource`).  Canonical
-    JSON, empty where there is nothing; of what is long, a digest.
+    JSON, empty if there is nothing; of what is long, a digest.
     """
     made: dict[str, Any] = {}
     opened = place.get("open")
@@ -52,7 +52,7 @@ def form_of(place: dict[str, Any]) -> str:
     if not made:
         return ""
     text = orjson.dumps(made, option=orjson.OPT_SORT_KEYS)
-    if len(text) > _LONGEST_FORM:
+    if len(text) > _MAX_FORM:
         text = orjson.dumps({"#": xxhash.xxh3_128_hexdigest(text)})
     return text.decode()
 
@@ -63,7 +63,7 @@ def _said(value: dict[str, Any], depth: int) -> dict[str, Any]:
     for name, inner in value.items():
         if name.startswith("_") or name in _BOOKKEEPING or name in _TEXT_HOLES or (tool and name == "name"):
             continue
-        if isinstance(inner, dict) and depth < _DEEPEST_FORM:
+        if isinstance(inner, dict) and depth < _MAX_FORM_DEPTH:
             if not any(hole in inner for hole in _TEXT_HOLES):
                 inner = _said(inner, depth + 1)
             else:
@@ -74,9 +74,9 @@ def _said(value: dict[str, Any], depth: int) -> dict[str, Any]:
 
 
 class Memos:
-    """What the decoders of one trace remember: items and blocks by their bytes.
+    """Items and blocks by their bytes, for all decoders of a trace.
 
-    Items whose content is a ref are apart, as a ref means something only behind the line that shows it.
+    Items whose content is a ref are separate, because a ref is valid only after the line with the content.
     """
 
     __slots__ = ("blocks", "items", "refs")
@@ -88,7 +88,7 @@ class Memos:
 
 
 class ItemBuilder:
-    """Builds content-bearing records of one pass; `report` takes a slug, a key and a message."""
+    """Builds records with contents in one pass; `report` is called with a slug, a key and a message."""
 
     def __init__(self, contents: Contents, memos: Memos, report: Report) -> None:
         self._contents = contents
@@ -96,7 +96,7 @@ class ItemBuilder:
         self.memos = memos
 
     def known(self, key: bytes, offset: int) -> Item | None:
-        """The item decoded before from the same bytes, if it still means the same at `offset`."""
+        """Return the item decoded from the same bytes, if it means the same at `offset`."""
         item = self.memos.items.get(key)
         if item is not None:
             return item
@@ -146,11 +146,11 @@ class ItemBuilder:
         return self.memos.refs.put(key, item) if item.content is not None else item
 
     def summary(self, raw: bytes, line: bytes, offset: int) -> Item | None:
-        """`context_summary` as the item that stands for what was compacted."""
+        """Return a `context_summary` as the item that replaces what was compacted."""
         return self._coerced(raw, line, offset, kind="thread_summary")[0]
 
     def blocks(self, rows: Iterable[Raw | bytes], line: bytes, offset: int) -> tuple[Block, ...]:
-        """The blocks of an assembly; equal bytes give one object."""
+        """Return the blocks of an assembly. Equal bytes give one object."""
         memo = self.memos.blocks
         known = memo.young.get
         digest = xxhash.xxh3_128_digest
@@ -216,7 +216,7 @@ class ItemBuilder:
     def _content(
         self, inline: Raw, ref: Any, line: bytes, offset: int
     ) -> tuple[Content | None, str | None, bool]:
-        """Content, digest, and whether it came through a ref."""
+        """Return the content, its digest, and whether it came through a ref."""
         if _present(inline):
             content = self._contents.intern(bytes(inline), line, offset, self._kept)
             return content, content.digest, False
@@ -239,7 +239,7 @@ class ItemBuilder:
         return self.memos.blocks.put(key, block)
 
     def _other_block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
-        """A block that says more, or not as it should."""
+        """Return a block with more or unusual fields."""
         check_utf8(raw)
         try:
             data = parse_json(raw)
@@ -289,7 +289,7 @@ def _made_block(fields: Fields, content: Content | None) -> Block:
 
 
 def _in_body(wire: Any) -> tuple[str, str | None]:
-    """What a block's own JSON says beside its text, and the field of the body that it stands in."""
+    """Return the rest of a block's own JSON, and its field of the body."""
     if not isinstance(wire, dict):
         return "", None
     field = wire.get("in")
@@ -327,7 +327,7 @@ def _digest(ref: Any) -> str | None:
 
 
 def _sources(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
-    """The first source's id or URI, and the digests of all."""
+    """Return the first source's id or URI, and the digests of all sources."""
     first: str | None = None
     digests: list[str] = []
     for row in fields.rows("source_refs"):
@@ -347,7 +347,7 @@ def _sources(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _native_kind(metadata: dict[str, Any]) -> str:
-    """The kind that a strict export kept aside because the draft does not know it."""
+    """Return the kind that a strict export kept separately because the draft does not define it."""
     native = metadata.get("native")
     kind = native.get("context_kind") if isinstance(native, dict) else None
     return kind if isinstance(kind, str) else "custom"

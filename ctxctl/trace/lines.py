@@ -1,4 +1,4 @@
-"""Cuts a source into blocks of whole lines, with bounded memory whatever the line lengths are."""
+"""Cut a source into blocks of whole lines, with bounded memory whatever the line lengths."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ctxctl.trace.source import Source
 from ctxctl.trace.spool import CHUNK
 
 LINE_LIMIT = 64 << 20
-"""Longest line, in bytes, that is read at all."""
+"""Longest line that is read, in bytes."""
 
 
 class Hole(NamedTuple):
-    """A stretch that is passed over."""
+    """A skipped range."""
 
     length: int
     slug: str
     message: str
     whole_line: bool
-    """False for NULs in front of a line that goes on behind them."""
+    """False for NULs before a line that continues after them."""
 
 
 class Block(NamedTuple):
-    """What comes next in the file: whole lines, the unfinished last line, or a hole."""
+    """The next part of the file: whole lines, the unfinished last line, or a hole."""
 
     base: int
     """Byte offset in the source."""
@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-    """The lines that begin in [start, stop), some 256 KiB a block.  Lines end at `\\n` and nowhere else."""
+    """Yield the lines that begin in [start, stop), some 256 KiB a block. Only `\\n` ends a line."""
     held: list[bytes] = []
     size = nuls = 0
     begin = at = start
@@ -69,7 +69,7 @@ def line_blocks(source: Source, start: int = 0, stop: int | None = None) -> Iter
             nuls = 0
         data = b"".join((*held, chunk[:cut])) if held else chunk[:cut]
         begun, begin = begin, here + cut
-        # Before anybody looks at the block: its pieces may be as large.
+        # First, because its pieces may be as large as the block.
         held = [chunk[cut:]] if cut < len(chunk) else []
         size = len(chunk) - cut
         del chunk
@@ -91,7 +91,7 @@ def _nuls(begin: int, count: int) -> Block:
 
 
 def _skip(source: Source, begin: int, at: int) -> Block:
-    """Pass over a line that is too long, without keeping it."""
+    """Skip a line that is too long, without keeping it."""
     ended = False
     while chunk := source.read(at, CHUNK):
         end = chunk.find(b"\n") + 1

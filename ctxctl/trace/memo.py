@@ -10,10 +10,10 @@ GENERATION = 1 << 15
 
 
 class Memo(Generic[T]):
-    """Two generations of at most 32 768 entries: what is used stays, what is not is forgotten in time.
+    """Two generations of at most 32 768 entries: entries in use stay, others are forgotten in time.
 
-    `young` is one dict for good, so that its `get` can be held across calls.  Several threads may use one
-    memo: the worst a race costs is a second decode.
+    `young` is always the same dict, so that its `get` can be held across calls. Several threads may use one
+    memo: a race costs at most a second decode.
     """
 
     __slots__ = ("old", "young")
@@ -23,7 +23,7 @@ class Memo(Generic[T]):
         self.old: dict[bytes, T] = {}
 
     def get(self, key: bytes) -> T | None:
-        """The value of `key`; one of the older generation is made young again."""
+        """Return the value of `key`. One of the older generation becomes young again."""
         value = self.young.get(key)
         if value is None:
             value = self.old.get(key)
@@ -32,7 +32,7 @@ class Memo(Generic[T]):
         return value
 
     def put(self, key: bytes, value: T) -> T:
-        """Remember `value`, unless another thread was first: its value is returned then."""
+        """Store `value`, unless another thread was first. Return the stored value."""
         if len(self.young) >= GENERATION:
             self.old = self.young.copy()
             self.young.clear()

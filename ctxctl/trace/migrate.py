@@ -1,7 +1,7 @@
-"""Reading older versions of the trace format: one function a step, applied to the raw event.
+"""Read older versions of the trace format: one function per step, applied to the raw event.
 
-`CURRENT` is what the writer writes.  An event of a newer minor version is refused (its fields may mean
-something else); a newer patch release of the current one is read as it stands.
+`CURRENT` is what the writer writes. An event of a newer minor version is rejected, because its fields may
+mean something else; a newer patch release of the current version is read as is.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ STEPS: Final[dict[str, tuple[str, Callable[[Raw], Raw]]]] = {"0.1.0": ("0.1.1", 
 """Version found -> (version it becomes, function)."""
 
 TYPED_ALIKE: Final = frozenset({"0.1.0", CURRENT})
-"""Versions whose records decode into the same types, so the decoder need not rewrite the line."""
+"""Versions whose records have the same types, so the decoder need not rewrite their lines."""
 
 
 def judge_version(version: object) -> Verdict:
-    """Where a `schema_version` stands: `same` decodes like the current one, `older` has to be upgraded."""
+    """Return the status of a `schema_version`: `same` as the current one, `older` (to upgrade), …."""
     if version == CURRENT:
         return "current"
     match = _VERSION.match(version) if isinstance(version, str) else None
@@ -52,7 +52,7 @@ def judge_version(version: object) -> Verdict:
 
 
 def upgrade_event(event: Raw) -> Raw:
-    """The event as the current version would write it; the argument is left alone."""
+    """Return the event as the current version would write it, without modifying the argument."""
     version = event.get("schema_version")
     if not isinstance(version, str):
         version = "0.1.0"

@@ -1,8 +1,7 @@
-"""Which classes an object graph may be made of that is written down as data (`graph_encode`).
+"""The classes whose objects a stored object graph may contain (`graph_encode`).
 
-Nothing in the data is executed: a class is a number in a table of ours, its objects are made empty and
-filled, and no name is looked up but those of the table.  What the table does not know is never left out: then
-nothing is written.
+Stored data executes nothing. A class is a number in our own table, its objects are created empty and filled,
+and only names in the table are resolved. If a graph holds anything else, nothing is written.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import msgspec
 
 
 class NotKeptError(Exception):
-    """A graph holds something that cannot be written down."""
+    """A graph holds something that cannot be stored."""
 
 
 class GraphTable:
@@ -58,7 +57,7 @@ class GraphTable:
         self.methods = list(methods)
         self.is_unchanging = {made: issubclass(made, tuple | msgspec.Struct | Enum) for made in self.classes}
         self.slots = {made: self._slots(made) for made in self.classes}
-        """The slots that are written; None where objects of the class may have any attribute."""
+        """Slots to store; None if objects of the class may have any attribute."""
 
     def _slots(self, made: type) -> tuple[str, ...] | None:
         found: list[str] = []
@@ -71,7 +70,7 @@ class GraphTable:
 
 
 def classes_of(module: ModuleType) -> list[type]:
-    """The classes that a module defines."""
+    """Return the classes that a module defines."""
     return [
         made
         for made in vars(module).values()

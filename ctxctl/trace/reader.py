@@ -1,4 +1,4 @@
-"""Reads a trace as a stream of events, whatever state the file is in."""
+"""Read a trace as a stream of events, whatever the state of the file."""
 
 from __future__ import annotations
 
@@ -22,68 +22,66 @@ from ctxctl.trace.source import Source
 from ctxctl.trace.wire import decode_marked
 
 PROBLEM_LIMIT = 1000
-"""Problems kept; more are only counted."""
+"""Most problems that are kept. Further ones are only counted."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 class EventRedactor(Protocol):
-    """Takes out of events and lines what must not be shown."""
+    """Masks what must not be shown in events and lines."""
 
     def events(self, events: list[Event]) -> list[Event]:
-        """Events as they may be handed on."""
+        """Return events that may be passed on."""
         ...
 
     def value(self, value: Any) -> Any:
-        """A JSON value as it may be shown."""
+        """Return a JSON value that may be shown."""
         ...
 
 
 class Trace:
-    """A native trace over a source.  Passes are independent and may run in several threads at once.
+    """A native trace over a source. Passes are independent and may run in several threads.
 
-    Problems are collected by the passes that read a stretch for the first time without a gap; a pass that
-    starts beyond what has been read so far reports none, as the pass that closes the gap will.
+    A pass reports problems only of a part that no pass has read before, and only without a gap to the part
+    already read. The pass that closes a gap reports the rest.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.contents = Contents(source)
         self.redactor: EventRedactor | None = None
-        """What every pass goes through; contents are as they stand in the trace."""
+        """Masks the events of every pass. Contents are unmasked."""
         self._memos = Memos()
         self._lock = Lock()
         self._problems: list[Problem] = list(source.problems)
         self._count = len(self._problems)
         self._covered = 0
         self._repeats: set[int] = set()
-        """Offsets of events that a pass from the start left out; passes from elsewhere do as well."""
+        """Offsets of repeated events that a pass from the start left out. Other passes omit them too."""
 
     @property
     def problems(self) -> list[Problem]:
-        """The first thousand problems found so far, by line and byte."""
+        """The first thousand problems so far, by line and byte."""
         with self._lock:
             return sorted(self._problems)
 
     @property
     def problem_count(self) -> int:
-        """How many problems were found so far, those not kept included."""
+        """Number of problems so far, including those not kept."""
         return self._count
 
     @property
     def covered(self) -> int:
-        """Bytes from the start that some pass has read without a gap."""
+        """Bytes from the start that passes have read without a gap."""
         return self._covered
 
     @property
     def repeats(self) -> bool:
-        """Whether a pass has left out events that it had seen before."""
+        """Whether a pass has left out repeated events."""
         return bool(self._repeats)
 
     def restore(self, problems: Sequence[Problem], count: int, covered: int | None = None) -> None:
-        """Know what reading the whole trace, or so many bytes of it, has found at an earlier time: as
-        `problems`, `problem_count`.
-        """
+        """Set `problems` and `problem_count` from an earlier read of the first `covered` bytes."""
         covered = self.source.size if covered is None else covered
         with self._lock:
             if self._covered < covered:
@@ -92,7 +90,7 @@ class Trace:
 
     @contextmanager
     def untold(self) -> Iterator[None]:
-        """What passes in here find wrong is forgotten afterwards, as if nobody had looked."""
+        """Forget the problems that passes find within this context."""
         with self._lock:
             known = list(self._problems), self._count, self._covered, set(self._repeats)
         try:
@@ -102,10 +100,10 @@ class Trace:
                 self._problems, self._count, self._covered, self._repeats = known
 
     def events(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
-        """The events of the lines that begin in [start, stop), in order.
+        """Yield the events of the lines that begin in [start, stop), in order.
 
-        `start` is the byte at which line `first_line` begins.  A pass from 0 leaves out events whose
-        (session, source, event id) it has seen, and reports them.
+        `start` is the byte at which line `first_line` begins.  A pass from 0 leaves out and reports events
+        whose (session, source, event id) repeats.
 
         Raises:
             UnreadableError: `no-events` at the end of a whole pass that found none; `read-failed`.
@@ -114,17 +112,17 @@ class Trace:
             yield from batch
 
     def batches(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[list[Event]]:
-        """`events`, as many at once as were read together."""
+        """Yield `events` in batches as they are read."""
         one = TracePass(self, start, first_line)
         yield from one.run(stop)
         if start == 0 and stop is None and not one.found:
             raise no_events(self.source)
 
     def headers(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
-        """Like `events`, but with records only for assemblies (without blocks) and injections.
+        """Yield `events`, with records only for assemblies (without blocks) and injections.
 
-        For building the index: no content is interned, nothing is reported, damaged lines are passed over
-        unless they can be repaired, and duplicates are not looked for.
+        This builds the index: no content is stored, nothing is reported, damaged lines are skipped unless
+        they can be repaired, and duplicates are not detected.
         """
         from ctxctl.trace.headers import HeaderDecoder
 
@@ -141,7 +139,7 @@ class Trace:
             yield from events
 
     def stretches(self, start: int, stop: int | None) -> Iterator[tuple[int, int | None]]:
-        """The parts of [start, stop) that hold lines, in order."""
+        """Yield the parts of [start, stop) that hold lines, in order."""
         yield start, stop
 
     def _blocks(self, start: int, stop: int | None) -> Iterator[Block]:
@@ -149,18 +147,18 @@ class Trace:
             yield from line_blocks(self.source, begin, end)
 
     def line(self, offset: int, length: int) -> bytes:
-        """The bytes of a line again, as an event's `offset` and `length` give them."""
+        """Return the bytes of a line, by an event's `offset` and `length`."""
         return self.source.read(offset, length)
 
     def fields(self, event: Event) -> dict[str, Any] | None:
-        """Every field of an event's line, as it may be shown; None where it cannot be read."""
+        """Return every field of an event's line, as it may be shown; None if it cannot be read."""
         from ctxctl.trace.decode import parse_line
 
         line = parse_line(self.line(event.offset, event.length))
         return line if line is None or self.redactor is None else self.redactor.value(line)
 
     def metadata(self, event: Event) -> dict[str, Any]:
-        """The `metadata` of an event's line, as `fields` has it: its record is not parsed for that."""
+        """Return the `metadata` of an event's line, like `fields`, without parsing its record."""
         line = self.line(event.offset, event.length)
         try:
             found = decode_marked(line).metadata
@@ -178,12 +176,12 @@ class Trace:
 
 
 def key_of(event: Event) -> int:
-    """What a pass knows a repeated event by."""
+    """Return the key by which a pass recognises a repeated event."""
     return hash((event.session_id, event.source, event.event_id))
 
 
 class SeenEvents:
-    """Events that a pass has seen, by keys that mean the same in another process.
+    """Events that a pass has seen, by keys that are valid in other processes.
 
     The seed is random, so that nobody can prepare two events with one key.
     """
@@ -193,7 +191,7 @@ class SeenEvents:
         self.keys = set(keys)
 
     def key_of(self, event: Event) -> int:
-        """The key of an event."""
+        """Return the key of an event."""
         named = f"{event.session_id}\0{event.source}\0{event.event_id}"
         return xxhash.xxh3_64_intdigest(named.encode("utf-8", "surrogatepass"), self.seed)
 
@@ -204,13 +202,13 @@ class TracePass:
     def __init__(
         self, trace: Trace, start: int = 0, first_line: int = 1, seen: SeenEvents | None = None
     ) -> None:
-        """`seen`: the events before `start`, where a repeat of one of them is to be known."""
+        """`seen` holds the keys of events before `start`, to recognise repeats of them."""
         self.trace = trace
         self.start = start
         self.at = start
-        """Where the next line to be read begins."""
+        """Offset of the next line to read."""
         self.line = first_line - 1
-        """Number of the last line that was read."""
+        """Number of the last line read."""
         self.found = False
         self.fresh: list[Problem] = []
         self._seen: set[int] | None = set() if start == 0 else None
@@ -221,7 +219,7 @@ class TracePass:
         self.decoder = Decoder(trace.contents, self.fresh.append, memos)
 
     def run(self, stop: int | None = None) -> Iterator[list[Event]]:
-        """The events from where the last run ended; a trace that has grown meanwhile is read on."""
+        """Yield the events after the last run, including those that were added to the trace meanwhile."""
         seen = self._seen
         for base, data, ended, hole in self.blocks(stop):
             end = base + len(data)
@@ -250,11 +248,11 @@ class TracePass:
                 yield events if self.trace.redactor is None else self.trace.redactor.events(events)
 
     def blocks(self, stop: int | None) -> Iterator[Block]:
-        """What is there from where the last run ended."""
+        """Yield the blocks after the last run."""
         return self.trace._blocks(self.at, stop)
 
     def _once(self, events: list[Event], seen: set[int]) -> list[Event]:
-        """The events without those seen before, which are reported."""
+        """Return the events without repeats, which are reported."""
         key_of = self._key
         keys = [key_of(event) for event in events if event.event_id is not None]
         new = set(keys)
@@ -275,7 +273,7 @@ class TracePass:
         return kept
 
     def _absorb(self, end: int) -> None:
-        """Hand new problems to the trace, unless an earlier pass has read this far."""
+        """Add new problems to the trace, unless an earlier pass has read this far."""
         trace = self.trace
         fresh = self.fresh
         if not fresh and trace._covered >= end:
@@ -291,7 +289,7 @@ class TracePass:
 
 
 def no_events(source: Source) -> UnreadableError:
-    """The error for a file that holds no readable event; says what the file looks like instead."""
+    """Return the error for a file without readable events. It says what the file looks like instead."""
     from ctxctl.trace.unknown_file import DOCUMENT, HEAD, looks_like
 
     def whole() -> bytes:

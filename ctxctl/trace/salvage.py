@@ -1,7 +1,7 @@
-"""What can be read of a line that is not valid JSON: repairs that keep every readable character.
+"""Read what is readable of a line that is not valid JSON. Repairs keep every readable character.
 
-Each repair yields a fault with the byte it is about (counted in the line as it stands in the file).  Nothing
-is invented: what cannot be read becomes U+FFFD, null or text, and is said.
+Each repair yields a fault with its byte in the line as stored. Nothing is invented: unreadable parts become
+U+FFFD, null or text, and are reported.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than, flatten_below
 
 REPAIR_BYTES = 64 << 20
 SPLIT_BYTES = 8 << 20
-"""Longest line that is searched for records glued together."""
+"""Longest line that is searched for concatenated records."""
 PIECES_PER_LINE = 50_000
-"""Records that are taken from one line."""
+"""Most records that are read from one line."""
 CANDIDATES = 16
-"""Places tried for the start of a record behind a torn one."""
+"""Places tried for the start of a record after a torn one."""
 FAULTS_PER_LINE = 8
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<end>")?|-?\b(?:NaN|Infinity)\b', re.DOTALL)
@@ -47,7 +47,7 @@ _SPACE = re.compile(r"[ \t\r\n\0]*")
 
 
 class LineFault(NamedTuple):
-    """One thing wrong with a line; `at` is a byte in it."""
+    """One fault of a line; `at` is its byte in the line."""
 
     at: int
     slug: str
@@ -81,7 +81,7 @@ def repair_line(line: bytes) -> tuple[bytes, int, list[LineFault]]:
     body, bad = _utf8(body, start)
     body = _tokens(body, start, faults)
     if bad is not None:
-        # Behind it the bytes are no longer the line's: U+FFFD takes three.
+        # After it, the bytes differ from the line's: U+FFFD takes three.
         faults = [fault if fault.at < bad.at else fault._replace(at=start) for fault in faults]
         faults.append(bad)
     if deeper_than(DEPTH_LIMIT, body):
@@ -95,19 +95,19 @@ NULS = b"\0 \t\r"
 
 
 def over_lines(line: bytes) -> bool:
-    """Whether a line is a part of a JSON value that goes over several lines: sound as far as it goes."""
+    """Return whether a line is a sound part of a JSON value that extends over several lines."""
     body = line.strip()
     if body[:1] in (b"]", b"}"):
         return not body.strip(b"]}, \t")
     if body[:1] == b'"':
         return _MEMBER.match(body) is not None
     if _START_BYTES.match(body) is not None and body[-1:] == b",":
-        return False  # an event is written on one line: this one was cut
+        return False  # an event is written on one line, so this one was cut
     return body[-1:] in (b"{", b"[", b",") and (nesting_balance(body) or 0) > 0
 
 
 def nesting_balance(line: bytes) -> int | None:
-    """How many more arrays and objects a line begins than it ends; None: a string does not end on it."""
+    """Return how many more arrays and objects a line opens than it closes; None within a string."""
     depth = 0
     for token in _SHAPE.finditer(line):
         text = token[0]
@@ -120,9 +120,9 @@ def nesting_balance(line: bytes) -> int | None:
 
 
 def split_records(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[LineFault]]:
-    """Find the records of a line that is not one JSON value: glued ones, and those behind a torn one.
+    """Find the records of a line that is not one JSON value: concatenated ones, and those after a torn one.
 
-    `last`: the line ends the file without a line end, so being cut off is the likely fault.
+    `last` means that the line ends the file without a line end, so it was probably cut off.
     """
     if len(body) > SPLIT_BYTES:
         return [], [

@@ -1,7 +1,7 @@
-"""Which records a JSON Schema allows by the types of their fields alone, as nearly all of a trace are alike.
+"""Validate records by the types of their fields, because nearly all records of a trace are alike.
 
-A record's shape is the names and the types of its fields.  What a schema demands of one shape is worked out
-once; what its fields' values still have to show (a time, the members of a list) is asked of each record.
+A record's shape is the names and types of its fields. The demands of a schema on a shape are computed once.
+Only what the values still have to satisfy (a time, the members of a list) is checked for each record.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 _OF_A_SCHEMA: Final = frozenset(
     ("$schema", "$id", "title", "description", "type", "additionalProperties", "properties", "required")
 )
-_MOST: Final = 1000
-"""The most shapes that are remembered of one schema."""
+_MAX_SHAPES: Final = 1000
+"""Most shapes that are remembered per schema."""
 _TIME: Final = re.compile(
     r"[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
     r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])\Z"
 ).match
-"""The usual times, on any day but a leap year's last of February."""
+"""The usual times, except on the 29th of February."""
 
 
 class Shapes:
     """The shapes that one schema allows.
 
-    `allow` never says yes to what the schema refuses, and may say no to what it allows: whoever gets a no
-    asks the schema itself.  Of a schema with other keywords than `_OF_A_SCHEMA` it allows nothing.
+    `allow` never accepts what the schema rejects, but may reject what it accepts; then ask the schema itself.
+    It accepts nothing if the schema has other keywords than `_OF_A_SCHEMA`.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -45,13 +45,13 @@ class Shapes:
         self._known: dict[tuple[Any, ...], tuple[tuple[str, _Test], ...] | None] = {}
 
     def allow(self, record: dict[str, Any]) -> bool:
-        """Whether a record is fine by its shape, and by what its fields of that shape have to show."""
+        """Return whether a record is valid by its shape and by the tests for that shape."""
         shape = (*record, *map(type, record.values()))
         try:
             tests = self._known[shape]
         except KeyError:
             tests = self._tests(record)
-            if len(self._known) < _MOST:
+            if len(self._known) < _MAX_SHAPES:
                 self._known[shape] = tests
         if tests is None:
             return False
@@ -61,7 +61,7 @@ class Shapes:
         return True
 
     def _tests(self, record: dict[str, Any]) -> tuple[tuple[str, _Test], ...] | None:
-        """What the values of a record's fields have to show; None where the schema is to be asked."""
+        """Return the tests for the values of a record's fields; None if only the schema can tell."""
         if not self._is_plain or not self._required <= record.keys():
             return None
         tests: list[tuple[str, _Test]] = []
@@ -77,7 +77,7 @@ class Shapes:
 
 
 def _of_field(field: dict[str, Any], kind: type) -> tuple[bool, _Test | None]:
-    """Whether a field may hold values of a type, and what these have to show; no in any doubt."""
+    """Return whether a field may have values of a type, and their test; False in any doubt."""
     if not field:
         return True, None
     if kind not in _types(field):
@@ -98,7 +98,7 @@ def _of_field(field: dict[str, Any], kind: type) -> tuple[bool, _Test | None]:
 
 @lru_cache(maxsize=256)
 def _is_time(value: str) -> bool:
-    """Whether a text is a time; an event and its record have the same one, and often the next ones too."""
+    """Return whether a text is a time. It is cached: an event and its record share one."""
     return _TIME(value) is not None
 
 

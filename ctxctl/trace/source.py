@@ -1,7 +1,7 @@
-"""Where the bytes of a trace come from: a regular file, stdin, a compressed file, or memory.
+"""The bytes of a trace: from a regular file, stdin, a compressed file, or memory.
 
 A `Source` is random access and thread-safe (`os.pread`, never a memory map: a file truncated while mapped
-kills the process).  What cannot be read that way is spooled to an unlinked temporary file first.
+kills the process). Other inputs are spooled to an unlinked temporary file first.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ctxctl.trace.spool import CHUNK, compression, spool_stream
 
 HEAD = 1024
 """Bytes at the start of a file that belong to its identity."""
-_LARGE = 1 << 20
-"""Bytes from which on no more is asked for than is there."""
+_UNCHECKED_BYTES = 1 << 20
+"""Reads of more bytes than this are limited to what exists."""
 
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
@@ -35,14 +35,14 @@ _KINDS = (
 
 
 class Identity(NamedTuple):
-    """What tells one file from another that took its name."""
+    """Distinguishes a file from another one of the same name."""
 
     device: int
     inode: int
     size: int
     mtime_ns: int
     ctime_ns: int
-    """Of the last change of the file or its inode: nobody can set it, unlike the other."""
+    """Time of the last change of the file or its inode, which cannot be set by users."""
     head: str
     """SHA-256 hex of the first KiB."""
 
@@ -67,29 +67,29 @@ class Source:
         self.spooled = spooled
         """True if the bytes read here are a temporary copy (stdin, decompressed)."""
         self.kept: Path | None = None
-        """The file that is read in place of `path`: an import of it, in the user's cache."""
+        """The cached import that is read instead of `path`."""
         self.problems = problems
-        """What went wrong while the copy was made, for example a gzip member that is cut off."""
+        """Faults found while copying, for example a truncated gzip member."""
         self._fd = fd
         self._data = data
         self.size = len(data) if fd is None else self._status(fd).st_size
-        """Bytes when last looked at; see `refresh`."""
+        """Bytes when last checked; see `refresh`."""
 
     @classmethod
     def from_bytes(cls, name: str, data: bytes) -> Source:
-        """A source held in memory."""
+        """Return a source held in memory."""
         return cls(name, data=bytes(data))
 
     @classmethod
     def from_file(
         cls, name: str, fileobj: IO[bytes], *, path: Path | None = None, problems: tuple[Problem, ...] = ()
     ) -> Source:
-        """A source over an open temporary file, which the caller may close; `spooled` is True."""
+        """Return a source over an open temporary file, which the caller may close; `spooled` is True."""
         fileobj.flush()
         return cls(name, fd=os.dup(fileobj.fileno()), path=path, spooled=True, problems=problems)
 
     def read(self, offset: int, n: int) -> bytes:
-        """At most `n` bytes from `offset`; shorter only at the end.  Safe from several threads.
+        """Return at most `n` bytes from `offset`; shorter only at the end.  Safe from several threads.
 
         Raises:
             UnreadableError: `read-failed`, when the disk or a network file system fails.
@@ -97,7 +97,7 @@ class Source:
         if self._fd is None:
             return self._data[offset : offset + n]
         try:
-            if n > _LARGE:  # memory for all that is asked for is taken before anything is read
+            if n > _UNCHECKED_BYTES:  # memory for the whole request is allocated before reading
                 n = min(n, max(0, self._status(self._fd).st_size - offset))
             got = os.pread(self._fd, n, offset)
             if len(got) == n or not got:
@@ -113,7 +113,7 @@ class Source:
             ) from None
 
     def data_from(self, offset: int) -> int:
-        """The next byte from `offset` on that is on the disk: what a sparse file leaves out reads as NUL."""
+        """Return the next byte from `offset` on that is stored: holes of a sparse file read as NUL."""
         if self._fd is None:
             return offset
         try:
@@ -122,13 +122,13 @@ class Source:
             return max(offset, self.size) if error.errno == errno.ENXIO else offset
 
     def refresh(self) -> int:
-        """Look at the size again (a file may grow) and return it."""
+        """Update the size (a file may grow) and return it."""
         if self._fd is not None:
             self.size = self._status(self._fd).st_size
         return self.size
 
     def identity(self) -> Identity:
-        """Device, inode, size, modification time and a hash of the head, as they are now."""
+        """Return device, inode, size, modification time and a hash of the head, as of now."""
         head = hashlib.sha256(self.read(0, HEAD)).hexdigest()
         if self._fd is None:
             return Identity(0, 0, self.size, 0, 0, head)
@@ -142,7 +142,7 @@ class Source:
             raise UnreadableError("read-failed", f"cannot read {self.name}: {error.strerror}") from None
 
     def close(self) -> None:
-        """Release the file; reading afterwards finds nothing."""
+        """Release the file. Later reads return nothing."""
         fd, self._fd = self._fd, None
         if fd is not None:
             let_go(fd)
@@ -208,7 +208,7 @@ def _open_file(name: str, place: Path) -> Source:
 
 
 def let_go(fd: int) -> None:
-    """Close what was read only: whatever a file system says then, nothing is lost."""
+    """Close a descriptor that was only read. Errors do not matter then."""
     with suppress(OSError):
         os.close(fd)
 
@@ -225,7 +225,7 @@ def _require_regular(name: str, mode: int) -> None:
 
 
 def closed_stdin(error: Exception, hint: str) -> UnreadableError:
-    """What to say where there is no standard input, or the system does not tell what it is."""
+    """Return the error for a missing or unreadable standard input."""
     if isinstance(error, OSError) and error.strerror and error.errno != errno.EBADF:
         return UnreadableError("read-failed", f"cannot read standard input: {error.strerror}")
     return UnreadableError("not-readable", "stdin is closed", hint=hint)

@@ -1,4 +1,4 @@
-"""Copies a stream into an unlinked temporary file, decompressing it on the way, within bounds."""
+"""Copy a stream into an unlinked temporary file, decompressing it, within bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATIO_LIMIT = 500
 gzip at most 1032 on zeros."""
 RATIO_FLOOR = 256 << 20
 SIZE_LIMIT = 64 << 30
-"""Bytes that one spooled trace may take."""
+"""Most bytes of one spooled trace."""
 DISK_RESERVE = 256 << 20
 """Bytes left free on the temporary file system."""
 
@@ -113,7 +113,7 @@ def _inflate(name: str, chunks: Iterable[bytes], scheme: str, result: Spooled) -
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Members one after the other, in bounded pieces; NUL padding behind the last one is skipped."""
+    """Yield members one after the other, in bounded pieces. NUL padding after the last one is skipped."""
     decoder = zlib.decompressobj(wbits=31)
     fresh = True
     for chunk in chunks:
@@ -172,7 +172,7 @@ def _bomb(name: str, limit: int) -> UnreadableError:
 
 
 def no_space(name: str, reason: str | None = "no space left") -> UnreadableError:
-    """What to say where the temporary directory takes no copy of a trace."""
+    """Return the error for a temporary directory without space for a copy of a trace."""
     return UnreadableError(
         "no-space",
         f"cannot copy {name} to the temporary directory: {reason}",

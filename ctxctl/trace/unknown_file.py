@@ -1,4 +1,4 @@
-"""What a file that is no trace looks like, for the message that says so."""
+"""Describe what a file that is no trace looks like, for the error message."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _FOREIGN = "ctxctl formats lists the captures that can be opened"
 
 
 HEAD = 4096
-"""Bytes that tell what a file looks like."""
+"""Bytes at the start of a file that show what it looks like."""
 DOCUMENT = 16 << 20
-"""Bytes of a JSON document that is read to say what it holds."""
+"""Most bytes of a JSON document that are read to describe it."""
 
 
 def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, str | None]:
-    """A phrase that continues "holds no readable context event", and a hint; from the first 4 KiB.
+    """Return a phrase that continues "holds no readable context event", and a hint, by the first 4 KiB.
 
-    `whole` gives the file, or nothing where it is larger than `DOCUMENT`.
+    `whole` returns the file, or nothing if it is larger than `DOCUMENT`.
     """
     for magic, what, hint in _SIGNATURES:
         if head.startswith(magic):
@@ -59,9 +59,9 @@ def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, st
 
 
 def _wide_encoding(head: bytes) -> str | None:
-    """The encoding of text whose ASCII characters are of two or four bytes, all but one of them NUL.
+    """Return the encoding of text with characters of two or four bytes, all but one of them NUL.
 
-    Without a byte-order mark, its name has to tell where that one is.
+    Without a byte-order mark, the name must include the byte order.
     """
     for width in (4, 2):
         quiet = [head[at::width].count(0) * 3 > len(head) // width * 2 for at in range(width)]
@@ -88,7 +88,7 @@ def _object(body: bytes, whole: Callable[[], bytes]) -> tuple[str, str | None]:
 
 
 def _keys(data: bytes) -> str | None:
-    """The first keys of a file that is one JSON object and no context event."""
+    """Return the first keys of a file that is one JSON object and no context event."""
     try:
         value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError:
@@ -97,7 +97,7 @@ def _keys(data: bytes) -> str | None:
 
 
 def named_keys(value: Iterable[str]) -> str:
-    """The first keys of an object, on one line: a stranger's may be long, or hold line ends."""
+    """Return the first keys of an object, on one line: untrusted ones may be long, or contain line ends."""
     return ", ".join(
         name if len(name) <= _LONGEST_KEY and name.isprintable() else f"{name[: _LONGEST_KEY - 3]!r}..."
         for name in islice(value, 6)
@@ -105,10 +105,10 @@ def named_keys(value: Iterable[str]) -> str:
 
 
 _LONGEST_KEY = 40
-"""Characters of a key that a message shows."""
+"""Most characters of a key that a message shows."""
 _NATIVE = re.compile(rb'"event_type"\s*:\s*"(?:context|ctxctl)\.')
 
 
 def is_native(head: bytes) -> bool:
-    """Whether the first bytes of a file hold a context event; a text that quotes one is escaped."""
+    """Return whether the first bytes of a file are a context event. Quoted events are escaped."""
     return _NATIVE.search(head) is not None

@@ -27,11 +27,11 @@ RECORD_SCHEMAS: Final = {
     vocab.MISSING_RESOLVED: "missing-context",
     vocab.EXPORTED: "context-envelope",
 }
-"""Schema of `data` by event type; the standard has none for the other records."""
+"""Schema of `data` by event type. The standard has none for other records."""
 
 
 def validate_event(event: dict[str, Any]) -> list[str]:
-    """What is wrong with an event by the schemas: at most one message for the event and one for its data."""
+    """Return the faults of an event by the schemas: at most one for the event and one for its data."""
     found: list[str | None] = []
     if not _shapes("event").allow(event):
         found.append(_fault("event", event))
@@ -51,7 +51,7 @@ def _shapes(name: str) -> Shapes:
 
 
 def _fault(name: str, value: dict[str, Any]) -> str | None:
-    """What the schema itself says of a value whose shape does not tell that it is fine."""
+    """Return the schema's own message on a value whose shape is not known to be valid."""
     import fastjsonschema
 
     try:
@@ -77,7 +77,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 @cache
 def schema_fields() -> frozenset[str]:
-    """Names of all fields that the schemas know, at whatever depth."""
+    """Return the names of all fields in the schemas, at any depth."""
     found: set[str] = set()
     for name in ("event", *dict.fromkeys(RECORD_SCHEMAS.values())):
         found.update(_named(_schema(name)))

@@ -1,4 +1,4 @@
-"""The shapes that msgspec decodes lines into; bodies stay raw until somebody needs them."""
+"""The types that msgspec decodes lines into. Bodies stay raw until they are needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Raw = msgspec.Raw
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 
 NOTHING = Raw()
-"""What a raw field holds where the line has no such key."""
+"""The value of a raw field that the line lacks."""
 
 IDS = (
     "event_id", "source", "time", "context_id", "session_id", "thread_id", "turn_id", "step_id",
@@ -21,7 +21,7 @@ IDS = (
 
 
 class Head(msgspec.Struct, gc=False):
-    """An event's envelope as it should be."""
+    """An event's valid envelope."""
 
     event_type: str = ""
     event_id: str | None = None
@@ -40,7 +40,7 @@ class Head(msgspec.Struct, gc=False):
 
 
 class LooseHead(msgspec.Struct, gc=False):
-    """An event's envelope with anything in every field, for lines that `Head` refuses."""
+    """An event's envelope with any value in each field, for lines that `Head` rejects."""
 
     event_type: Any = None
     event_id: Any = None
@@ -59,13 +59,13 @@ class LooseHead(msgspec.Struct, gc=False):
 
 
 class Marked(msgspec.Struct, gc=False):
-    """Of an event's envelope what its writer says of it besides."""
+    """The writer's additional fields of an envelope."""
 
     metadata: Any = None
 
 
 class ItemWire(msgspec.Struct, gc=False):
-    """`context_item` as it should be."""
+    """A valid `context_item`."""
 
     item_id: str
     context_kind: str = "custom"
@@ -86,7 +86,7 @@ class ItemWire(msgspec.Struct, gc=False):
 
 
 class Body(msgspec.Struct, gc=False):
-    """Where items, summaries and blocks carry text."""
+    """The fields in which items, summaries and blocks have text."""
 
     content: Raw = NOTHING
     text: Raw = NOTHING
@@ -94,7 +94,7 @@ class Body(msgspec.Struct, gc=False):
 
 
 class PlainBlock(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A block of an assembly that says no more than which items stand there, as nearly all do."""
+    """A block of an assembly that only lists its items, as nearly all do."""
 
     item_refs: list[str]
     block_id: str | None = None
@@ -104,7 +104,7 @@ class PlainBlock(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class AssemblyWire(msgspec.Struct, gc=False):
-    """`context_assembly` with raw blocks; the other fields are coerced later."""
+    """`context_assembly` with raw blocks. The other fields are coerced later."""
 
     ordered_blocks: list[Raw]
     assembly_id: Any = None

@@ -1,4 +1,4 @@
-"""Writes `context_event` lines that validate against the Agent Context schemas, contents inline once."""
+"""Write `context_event` lines that validate against the Agent Context schemas, each content inline once."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 class TraceWriter:
     """Appends events to a file (created 0600, never through a symlink) or to an open binary file.
 
-    One `os.write` a line, so that several writers of one local file do not interleave; a line that a killed
-    writer left unfinished is closed first.  Safe from several threads.
+    Each line is one `os.write`, so that several writers of a local file do not interleave.  A line left
+    unfinished by a killed writer is closed first.  Thread-safe.
 
     Args:
         target: Path, or a binary file that stays open (flushed by `close`).
         source: `source` of events that have none.
-        clock: Gives `time` (RFC 3339) for events that have none.
-        prefix: Start of made-up event ids.  None: random for a path, which another run may have written to
-            before; `source` for an open file, so that an import writes the same bytes each time.
-        report: Takes problems with events that cannot be written; without it `write` raises.
+        clock: Returns `time` (RFC 3339) for events that have none.
+        prefix: Start of generated event ids; None: random for a path, which other runs may write to;
+            `source` for an open file, so that an import always writes the same bytes.
+        report: Called with problems of events that cannot be written; without it, `write` raises.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TraceWriter:
             self._file = target
 
     def write(self, event: dict[str, Any]) -> bool:
-        """Append one event; the argument is not changed.  False if it was reported instead.
+        """Append one event, without modifying the argument. Return False if it was reported instead.
 
         Fills in `schema_version`, `event_id`, `source`, `time` and what a record's schema requires and the
         event implies.  Unknown fields are kept.
@@ -94,16 +94,16 @@ class TraceWriter:
             return True
 
     def state(self) -> tuple[dict[str, int], int, int, int]:
-        """What `go_on` needs."""
+        """Return the state for `go_on`."""
         return dict(self._shown), self.written, self.events, self._made
 
     def go_on(self, state: tuple[dict[str, int], int, int, int]) -> None:
-        """Write on behind what another one has written, whose state this is."""
+        """Continue after another writer with this state."""
         with self._lock:
             self._shown, self.written, self.events, self._made = state
 
     def back(self, written: int) -> None:
-        """What came behind so many bytes was taken out of the file by its owner: it was not shown."""
+        """Note that the file's owner removed everything after `written` bytes, so that it was not shown."""
         with self._lock:
             self._shown = {digest: at for digest, at in self._shown.items() if at < written}
             self.written = written
@@ -124,7 +124,7 @@ class TraceWriter:
         self.close()
 
     def _encode(self, event: dict[str, Any]) -> tuple[bytes, list[str]]:
-        """The line, and the digests that it shows inline."""
+        """Return the line, and the digests that it has inline."""
         event = self._complete(event)
         shown: list[str] = []
         data = event.get("data")
@@ -137,7 +137,7 @@ class TraceWriter:
         return line, shown
 
     def _complete(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The event with what is required filled in, in the order in which lines are written: `data` last."""
+        """Return the event with required fields added, in the order of writing: `data` last."""
         kind = event.get("event_type")
         if not isinstance(kind, str) or not kind:
             raise InvalidEventError("event_type is missing")
@@ -166,14 +166,14 @@ class TraceWriter:
             if "content_ref" in data and data.get("content_mode") == "inline":
                 data["content_mode"] = "ref"
         elif kind == vocab.ASSEMBLY_CREATED and isinstance(blocks := data.get("ordered_blocks"), list):
-            # Hardly a block has a content of its own.
+            # Blocks rarely have a content of their own.
             data["ordered_blocks"] = [
                 self._referred(b, shown) if isinstance(b, dict) and "content" in b else b for b in blocks
             ]
         return data
 
     def _referred(self, holder: dict[str, Any], shown: list[str]) -> dict[str, Any]:
-        """`holder` with its content replaced by a reference, if a recent line has shown it."""
+        """Return `holder` with its content replaced by a reference, if a recent line has it inline."""
         content = holder.get("content")
         if content is None or "content_ref" in holder or isinstance(content, int | float):
             return holder
@@ -238,7 +238,7 @@ def _open(path: str | Path) -> int:
 
 
 def _heal(fd: int) -> None:
-    """Close a line that was left unfinished, or the next record would be glued to it and both lost."""
+    """Close an unfinished line. Otherwise the next record would be appended to it and both lost."""
     try:
         size = os.fstat(fd).st_size
         if size and os.pread(fd, 1, size - 1) != b"\n":
@@ -262,7 +262,7 @@ def _complete_record(kind: str, data: dict[str, Any], time: Any) -> dict[str, An
 
 
 def _digest(content: Any) -> str | None:
-    """The digest under which a reader knows the content; None where it is better left inline."""
+    """Return the digest by which readers know the content; None if it should stay inline."""
     if isinstance(content, str):
         try:
             if isinstance(content, KnownText):

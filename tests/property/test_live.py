@@ -214,7 +214,7 @@ def test_a_turn_is_told_once_and_whole(where: Path, path: Path, monkeypatch: pyt
         pytest.skip("not to be opened by itself")
     if why := OTHERWISE.get(f"{path.parent.name}/{path.stem}"):
         pytest.skip(why)
-    monkeypatch.setattr(live_capture, "_LAST_WORDS", 0.0)
+    monkeypatch.setattr(live_capture, "_TURN_END_SECONDS", 0.0)
     told: list[Turn] = []
     growing = where / f"turns-{path.parent.name}-{path.name}"
     growing.write_bytes(b"")

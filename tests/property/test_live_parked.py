@@ -142,7 +142,7 @@ def own_bytes(snapshots: Snapshots, engine: Engine) -> int:
 def test_snapshots_hold_as_much_as_is_reckoned_and_no_more_than_they_may(
     trace: Path, monkeypatch: pytest.MonkeyPatch, *, append: bool
 ) -> None:
-    monkeypatch.setattr("ctxctl.engine.replay.cursor._CELLS", 6_000)
+    monkeypatch.setattr("ctxctl.engine.replay.cursor._MAX_SNAPSHOT_CELLS", 6_000)
     events: list[dict] = []
     for n in range(600):
         ids = {"turn": f"t{n}", "step": f"s{n}"}

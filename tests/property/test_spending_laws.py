@@ -138,7 +138,7 @@ def test_what_stands_is_put_down_as_if_it_were_gone_through(
         counted = sum(p.tokens for p in frame) + beside
         stretched += counted > sum(getattr(billed, name) for name in PARTS) > 0
         for named, size in ((lazy, least), (plainly, 1000)):
-            with mock.patch.object(spending, "_FEW", size):
+            with mock.patch.object(spending, "_MAX_VISITED_NAMES", size):
                 named.move_to(frame, delta)
                 named.spend(billed, beside, RATES, unpriced=unpriced)
         before = frame

@@ -37,20 +37,20 @@ ROOMS: Final = (
     "report", "session", "text", "tokens", "trace", "tui", "wording",
 )  # fmt: skip
 _BOUNDS: Final = {
-    ("ctxctl.engine.replay.cursor", "_CELLS"): 1000,
+    ("ctxctl.engine.replay.cursor", "_MAX_SNAPSHOT_CELLS"): 1000,
     ("ctxctl.session.kept_replays", "LEAST"): 1,
-    ("ctxctl.engine.textdiff.unified", "_QUICK"): 64,
+    ("ctxctl.engine.textdiff.unified", "_QUICK_STEPS"): 64,
     ("ctxctl.report.envelopes", "_MOST_REFS"): 100,
-    ("ctxctl.engine.replay.stale_copies", "_TURNED"): 100,
-    ("ctxctl.engine.replay.stale_copies", "_MANY"): 4,
+    ("ctxctl.engine.replay.stale_copies", "_MAX_MARK_CHANGES"): 100,
+    ("ctxctl.engine.replay.stale_copies", "_MIN_COUNTED"): 4,
     ("ctxctl.importers.registry", "REPEATED"): 100,
     ("ctxctl.ingest.run", "WORK"): 500,
     ("ctxctl.ingest.run", "_ONCE_MORE"): 100,
-    ("ctxctl.engine.simulate.unfitted_window", "_MOST"): 2000,
+    ("ctxctl.engine.simulate.unfitted_window", "_MAX_SCANNED_ROWS"): 2000,
     ("ctxctl.engine.simulate.incremental", "_SEATS_FREE"): 500,
     ("ctxctl.engine.simulate.incremental", "_SEATS_EACH"): 16,
-    ("ctxctl.analysis.spending", "_WALKED"): 8,
-    ("ctxctl.analysis.spending", "_FEW"): 4,
+    ("ctxctl.analysis.spending", "_MAX_VISITED"): 8,
+    ("ctxctl.analysis.spending", "_MAX_VISITED_NAMES"): 4,
     ("ctxctl.providers.dialects.threads", "_LOOKED"): 8,
     ("ctxctl.providers.spans.traces", "_SAID_AGAIN"): 100,
     ("ctxctl.tokens.calibrate.expect", "RECENT"): 8,
@@ -59,7 +59,7 @@ _BOUNDS: Final = {
     ("ctxctl.record.seams", "_TAIL"): 16,
     ("ctxctl.record.seams", "_HEAD"): 64,
     # What a step that is being written costs to show is bounded by a share of the time: here, by none.
-    ("ctxctl.session.live", "_CHEAP"): 0,
+    ("ctxctl.session.live", "_FREE_SECONDS"): 0,
     ("ctxctl.session.live", "_OPEN_SHARE"): 1e-9,
 }
 _ITEM: Final = re.compile(rb'"data":\{[^{}]*?"item_id":"([^"]+)"')

@@ -1,1 +1,1 @@
-"""Why an item is, or is not, in the window of a step; what it costs; and what would have to be otherwise."""
+"""Why an item is, or is not, in a step's window; its cost; and what would change that."""

@@ -1,7 +1,7 @@
-"""The answer: which item is meant, in which state it is at a step, and the chain that led there.
+"""The answer to `why`: the item, its state at a step, and the chain of decisions.
 
-It names context that was recorded as missing (`gaps_recorded`), and says whether the capture itself holds a
-text that no item has (`left_in_capture`): then its importer did not take it.
+It also names context recorded as missing (`gaps_recorded`), and says whether the capture holds a text that no
+item has (`left_in_capture`), so that its importer left it out.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def explain_item(
     ids: bool = False,
     progress: Progress | None = None,
 ) -> Why:
-    """Why an item is, or is not, in the window of a step.
+    """Explain why an item is, or is not, in the window of a step.
 
-    `name` is what `resolver.resolve_item` takes; with `ids` the sentences name records by their ids.
-    Reads the lines of some steps; the first call for a trace replays it, and the first one for a name that is
-    no id reads it once more.
+    `name` is resolved by `resolver.resolve_item`. With `ids`, sentences name records by id. It reads the
+    lines of some steps. The first call for a trace replays it, and the first call with a name that is no id
+    reads it once more.
 
-    Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
+    Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or if another thread has it;
     `no-such-frame`.
     """
     lives = lives_of(inspector, progress)
@@ -78,7 +78,7 @@ def explain_item(
 
 
 def _whether_there(lives: Lives, thread: int, ordinal: int, one: ItemCandidate) -> str:
-    """Whether a step's window holds an item, for a list of candidates; empty where no frame ever had it."""
+    """Return whether a step's window holds an item, as words for a list; empty if no frame ever had it."""
     entry = lives.find(thread, one.item)
     life = lives.life(entry.number, ordinal) if entry is not None else []
     if not life:
@@ -101,7 +101,7 @@ def _of_item(
     state, more = chain.version(version)
     links += more
     last = life[-1] if life else None
-    # What nobody can count (an encrypted block, a picture) stands with 0 in the ledger: that is no size.
+    # Uncountable content (an encrypted block, a picture) has 0 tokens in the ledger, which is not its size.
     tokens = (last.tokens or None) if last is not None else None
     held = last.held if last is not None and state in ("current", "stale") else 0
     if state in ("out", "omitted", "available"):
@@ -123,7 +123,7 @@ def _of_item(
 
 
 def state_of(entry: Entry, life: list[LifeMoment], reader: StepReader, ordinal: int) -> State:
-    """In which state an item is, by the rows up to a step."""
+    """Return an item's state by the rows up to a step."""
     if life:
         last = life[-1]
         if last.status in ("added", "updated", "skipped"):
@@ -139,7 +139,7 @@ def state_of(entry: Entry, life: list[LifeMoment], reader: StepReader, ordinal: 
 def _never(
     inspector: Inspector, lives: Lives, reader: StepReader, answer: NoItem, ordinal: int, name: str
 ) -> Why:
-    """No item is called so: what was asked for instead, or the nearest names."""
+    """Return the answer for an unknown name: missing context of that name, or near names."""
     if answer.elsewhere:
         raise no_such_item(answer, name, ASK_THERE)
     links = gaps_recorded(lives, reader, ordinal, (name,), only_these=True)
@@ -165,10 +165,10 @@ def _never(
     )  # fmt: skip
 
 
-_MOST: Final = 12
-"""How many records of missing context the answer names, the latest ones."""
-_STEPS: Final = 64
-"""How many steps with such records are read, the latest ones."""
+_MAX_GAPS: Final = 12
+"""Most records of missing context that the answer names, the latest ones."""
+_MAX_GAP_STEPS: Final = 64
+"""Most steps with such records that are read, the latest ones."""
 
 
 def gaps_recorded(
@@ -180,13 +180,13 @@ def gaps_recorded(
     only_these: bool,
     only_here: bool = False,
 ) -> list[Link]:
-    """What was recorded up to a step of context that was lacking, as far as it speaks of one of the names.
+    """Return what records up to a step say about missing context with one of the names.
 
-    Without `only_these` it is all of it, and a sentence that says so where nothing was recorded; with
-    `only_here` what the step's own records tell.
+    Without `only_these`, return all such records, or a sentence that there are none. With `only_here`, return
+    only the step's own records.
     """
     wanted = tuple(name.casefold() for name in names if name)
-    found = list(_missing(lives, reader, ordinal, wanted, only_here=only_here))[-_MOST:]
+    found = list(_missing(lives, reader, ordinal, wanted, only_here=only_here))[-_MAX_GAPS:]
     if only_here:
         return found
     found += _sources(lives, reader, ordinal, wanted)
@@ -203,8 +203,8 @@ def _missing(
     if only_here:
         steps = [n for n in steps if n == ordinal]
     said: dict[str, str] = {}
-    """What earlier records said of the same gap: a later one may hold its id alone."""
-    for step in steps[-_STEPS:]:
+    """What earlier records said about a gap. A later record may hold only its id."""
+    for step in steps[-_MAX_GAP_STEPS:]:
         for event in reader.own(step):
             record = event.record
             if not isinstance(record, Missing):
@@ -216,7 +216,7 @@ def _missing(
 
 
 def _all(record: Missing) -> str:
-    """All words of a record in one text, to be searched."""
+    """Return all words of a record in one text, for a search."""
     words = (
         record.missing_id, record.question, record.summary, record.needed_for, record.requested_from,
         record.requested_action, *record.candidate_sources, *record.resolution_refs,
@@ -249,7 +249,7 @@ def _told(reader: StepReader, step: int, event: Event, record: Missing) -> Link:
 
 
 def _sources(lives: Lives, reader: StepReader, ordinal: int, wanted: tuple[str, ...]) -> list[Link]:
-    """Whether the last surface has a source of that name: it was attached, and nothing of it is there."""
+    """Return a sentence if the last surface has a source of that name, attached but without any content."""
     if not wanted:
         return []
     for step in lives.surfaces(lives.thread_of(ordinal), ordinal):
@@ -275,30 +275,30 @@ def _sources(lives: Lives, reader: StepReader, ordinal: int, wanted: tuple[str, 
 
 
 SHORTEST_TEXT: Final = 4
-"""Characters of a text that is looked for in the capture; shorter ones stand everywhere."""
+"""Shortest text that is searched in the capture; shorter ones occur everywhere."""
 SEARCHED_BYTES: Final = 256 << 20
-"""Bytes of a capture that are looked through."""
+"""Most bytes of a capture that are searched."""
 _BLOCK: Final = 1 << 20
-_LINE: Final = 4 << 20
-"""Bytes of the longest line whose keys are named."""
-_NODES: Final = 100_000
+_MAX_LINE: Final = 4 << 20
+"""Longest line whose keys are named, in bytes."""
+_MAX_NODES: Final = 100_000
 _HELD: Final = ("system_prompt", "tool_definitions", "reminders")
 
 
 class Spot(NamedTuple):
-    """A place of a text in a capture."""
+    """Where a text is in a capture."""
 
     line: int
     byte: int
     key: str
-    """The keys that lead to it, with dots between them; empty where the line is not JSON."""
+    """The keys that lead to it, joined by dots; empty if the line is not JSON."""
     file: str | None
 
 
 def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
-    """A sentence if the capture holds the text; else one on what such a capture does not record.
+    """Return a sentence if the capture holds the text; else one on what such a capture does not record.
 
-    Reads the foreign file again, so it is for when somebody asked.  What was redacted is never searched.
+    It reads the foreign file again, so call it only on request. Redacted content is never searched.
     """
     if inspector.format == NATIVE:
         return []
@@ -317,7 +317,7 @@ def left_in_capture(inspector: Inspector, text: str) -> list[Link]:
 
 
 def _lacking(inspector: Inspector) -> str:
-    """Parts of a request of which no import of the trace has anything, in words."""
+    """Return the parts of a request that no import of the trace contains, in words."""
     found = fidelity_of(inspector)
     names = [
         fact.asks.partition(" (")[0]
@@ -357,7 +357,7 @@ def _in_folder(folder: Folder, text: str) -> Spot | None:
 
 
 def _in_source(source: Source, text: str, name: str | None) -> Spot | None:
-    """The first place of the text in a file, as it is or as JSON writes it, in capitals or not."""
+    """Return the first place of the text in a file, plain or as JSON, whatever its case."""
     spellings = [text.encode(), json.dumps(text)[1:-1].encode(), orjson.dumps(text)[1:-1]]
     needles = tuple(dict.fromkeys(one.lower() for one in (*spellings, spellings[1].replace(b"\\", b"\\\\"))))
     overlap, line = max(map(len, needles)), 1
@@ -374,11 +374,11 @@ def _in_source(source: Source, text: str, name: str | None) -> Spot | None:
 
 
 def _key(source: Source, byte: int, text: str) -> str:
-    """The keys that lead to the text in the JSON value of its line, or of the whole document."""
-    before = source.read(max(0, byte - _LINE), min(byte, _LINE))
-    start = max(0, byte - _LINE) + before.rfind(b"\n") + 1
-    data = source.read(start, _LINE).partition(b"\n")[0]
-    for candidate in (data, source.read(0, _LINE) if source.size <= _LINE else b""):
+    """Return the keys that lead to the text in the JSON value of its line, or of the whole document."""
+    before = source.read(max(0, byte - _MAX_LINE), min(byte, _MAX_LINE))
+    start = max(0, byte - _MAX_LINE) + before.rfind(b"\n") + 1
+    data = source.read(start, _MAX_LINE).partition(b"\n")[0]
+    for candidate in (data, source.read(0, _MAX_LINE) if source.size <= _MAX_LINE else b""):
         try:
             value = orjson.loads(candidate)
         except orjson.JSONDecodeError:
@@ -389,7 +389,7 @@ def _key(source: Source, byte: int, text: str) -> str:
 
 def _keys(value: Any, text: str) -> Iterator[str]:
     waiting: list[tuple[Any, str]] = [(value, "")]
-    for _ in range(_NODES):
+    for _ in range(_MAX_NODES):
         if not waiting:
             return
         one, path = waiting.pop()

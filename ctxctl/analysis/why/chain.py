@@ -20,18 +20,18 @@ from ctxctl.wording import step_name
 if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
 
-_LATEST: Final = 4
-"""Latest changes of a life that the chain names besides the first one."""
-_VERSIONS: Final = 200
-"""Changes whose version is looked up when a certain one is asked for."""
+_MAX_LATEST: Final = 4
+"""Number of a life's latest changes that the chain names, besides the first."""
+_MAX_VERSIONS: Final = 200
+"""Most changes whose version is looked up if a certain one is requested."""
 _STAYS: Final = ("added", "updated", "skipped")
 
-_FATES: Final = 8
-"""Summaries of summaries that are followed."""
+_MAX_FATES: Final = 8
+"""Most summaries of summaries that are followed."""
 
 
 def called_in(lives: Lives, thread: int, *, ids: bool) -> Called:
-    """How sentences about a thread's items call others."""
+    """Return how sentences about a thread's items name other items."""
 
     def title(ref: str) -> str | None:
         entry = lives.find(thread, ref) or lives.find(thread, ref.rpartition("@")[0])
@@ -44,9 +44,9 @@ def summary_fate(
     lives: Lives, reader: StepReader, ordinal: int, thread: int, summary: str, target: str,
     called: Called,
 ) -> Iterator[Link]:  # fmt: skip
-    """What became of a summary up to a step: a sentence for each, down to one that is there or is lost."""
+    """Yield a sentence for each summary of a summary up to a step, down to one that is there or is lost."""
     seen = set[str]()
-    for _ in range(_FATES):
+    for _ in range(_MAX_FATES):
         entry = lives.find(thread, summary) or lives.find(thread, summary.rpartition("@")[0])
         if entry is None or entry.item in seen:
             return
@@ -58,7 +58,7 @@ def summary_fate(
             return
         last = life[-1]
         if last.status in _STAYS:
-            # A provider's own compaction is encrypted: it is there, and nobody can count it.
+            # A provider's own compaction is encrypted, so it has no token count.
             size = f"{last.tokens:,} tokens" if last.tokens else "its size is not known"
             text = f"{called.summary(entry.item)} is in the window, {size}"
             yield Link(
@@ -81,7 +81,7 @@ def summary_fate(
 
 
 class SentenceChain:
-    """Makes the sentences of a chain, in the order in which things happened."""
+    """Makes the sentences of a chain, in the order of the events."""
 
     def __init__(
         self, inspector: Inspector, lives: Lives, reader: StepReader, ordinal: int,
@@ -101,10 +101,10 @@ class SentenceChain:
         self._named = ItemRefs(entry.item, frozenset(other.item for other in others))
 
     def links(self, *, everything: bool) -> tuple[list[Link], int]:
-        """The chain, and how many changes in the middle of it are left out."""
+        """Return the chain, and the number of changes left out of its middle."""
         found = list(self._origin())
         life = self._life
-        rows = life if everything or len(life) <= 1 + _LATEST else [life[0], *life[-_LATEST:]]
+        rows = life if everything or len(life) <= 1 + _MAX_LATEST else [life[0], *life[-_MAX_LATEST:]]
         for row in rows:
             found += self._row(row)
         if not life or life[-1].last != self._ordinal:
@@ -113,8 +113,7 @@ class SentenceChain:
         return _without_repeats(found), len(life) - len(rows)
 
     def untold(self) -> bool:
-        """Whether a compaction that does not tell what it left took it in last, and what stands for that is
-        there."""
+        """Return whether the last compaction does not tell what it left, and its result is in the window."""
         if not self._life or self._life[-1].simulated:
             return False
         links = [*self._evidence(self._life[-1].last).left(self._life[-1].cause)]
@@ -160,7 +159,7 @@ class SentenceChain:
             yield _simulated(link) if row.simulated else link
 
     def _by_policy(self, row: LifeMoment) -> Link:
-        """A change that the policy made under which the trace is replayed: no record is about it."""
+        """Return the sentence for a change by the replay's policy, which no record describes."""
         what = _BY_POLICY[row.status].format(policy=self._policy)
         why = f" ({row.cause})" if row.cause else ""
         tokens = f"; {row.tokens:,} tokens" if row.status == "updated" else ""
@@ -248,7 +247,7 @@ class SentenceChain:
         yield from self._against(row.last, found)
 
     def _against(self, ordinal: int, said: list[Link]) -> Iterator[Link]:
-        """A sentence on the limits of the step, where the decision did not name them."""
+        """Yield a sentence on the step's limits, unless the decision named them."""
         reasons = {link.numbers.get("reason") for link in said}
         if {"max_tokens", "max_chars"} & {name for link in said for name in link.numbers}:
             return
@@ -295,7 +294,7 @@ class SentenceChain:
     # The step itself
 
     def _now(self) -> Iterator[Link]:
-        """What the step's own records say of the item, where nothing of it changed there."""
+        """Yield what the step's own records say about an item that did not change there."""
         if self._state == "later":
             return
         evidence = self._evidence(self._ordinal)
@@ -311,7 +310,7 @@ class SentenceChain:
             yield self._derived("selection", "not-named", text, self._ordinal, evidence.window())
 
     def _keeps(self) -> Iterator[Link]:
-        """Since when it is there, and what keeps it."""
+        """Yield since when the item is there, and what keeps it."""
         if self._state != "current":
             return
         since = next(row for row in reversed(self._life) if row.status in _STAYS)
@@ -346,18 +345,18 @@ class SentenceChain:
             yield Link("injection", "not-recorded", text, moment, None, {}, "derived")
 
     def measured(self) -> Rest | None:
-        """The event that the step's figures rest on: its last budget record, else what made its frame."""
+        """Return the event with the step's figures: its last budget record, else what made its frame."""
         evidence = self._evidence(self._ordinal)
         limits = evidence.limits()
         return self._rest(limits[0] if limits is not None else evidence.window())
 
     def version(self, wanted: str | None) -> tuple[State, list[Link]]:
-        """The state of a version that was asked for, and what took its place."""
+        """Return the state of a requested version, and the links to what replaced it."""
         if wanted is None or not self._life or self._state in ("later", "available"):
             return self._state, []
         at: LifeMoment | None = None
         after: tuple[LifeMoment, Item, Event] | None = None
-        for row in self._life[-_VERSIONS:]:
+        for row in self._life[-_MAX_VERSIONS:]:
             if row.status not in ("added", "updated"):
                 continue
             event = self._reader.at_line(row.line)
@@ -394,7 +393,7 @@ class SentenceChain:
         return Link(stage, verdict, text, self._moment_of(event), self._reader.rest(event), known)
 
     def _moment_of(self, event: Event) -> Moment | None:
-        """The step of the thread in whose lines an event stands."""
+        """Return the thread's step whose lines hold an event."""
         steps = self._reader.steps_of(self._ordinal)
         at = bisect_right(steps, event.line, key=lambda ordinal: self._reader.span(ordinal).line) - 1
         return self._reader.moment(steps[at]) if at >= 0 else None
@@ -444,7 +443,7 @@ def _simulated(link: Link) -> Link:
 
 
 def _without_repeats(links: list[Link]) -> list[Link]:
-    """Each sentence about each event once."""
+    """Return the sentences without repeats for one event."""
     seen = set[tuple[str, int | None, int | None]]()
     found = []
     for link in links:

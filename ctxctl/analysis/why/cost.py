@@ -1,4 +1,4 @@
-"""What an item costs where it is, and what would have to go for it where it is not."""
+"""The cost of an item where it is in the window, and the room that it would need where it is not."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ctxctl.wording import plural, share
 
 _SEEN: Final = ("added", "updated", "skipped")
 _ORDERS: Final = ("summarize_oldest", "truncate_tail")
-"""Overflow strategies that take whole items in an order that the frame tells."""
-_NAMED: Final = 6
-"""Items of a set that are named."""
+"""Overflow strategies that remove whole items in an order that follows from the frame."""
+_MAX_NAMED: Final = 6
+"""Most items of a set that are named."""
 
 
 class CarryingRequests:
-    """The requests that carried an item, as runs of steps with the same tokens."""
+    """The requests with an item, as runs of steps with the same tokens."""
 
     def __init__(self, reader: StepReader, ordinal: int, life: list[LifeMoment]) -> None:
         self.runs: list[tuple[list[int], int]] = []
-        """Ordinals of the thread's steps, and the tokens that all copies held in each."""
+        """Ordinals of the thread's steps, and the tokens of all copies in each."""
         steps = reader.steps_of(ordinal)
         for n, row in enumerate(life):
             if row.held <= 0:
@@ -40,17 +40,17 @@ class CarryingRequests:
 
     @property
     def requests(self) -> int:
-        """How many requests carried it."""
+        """Number of requests with the item."""
         return sum(len(steps) for steps, _ in self.runs)
 
     @property
     def tokens(self) -> int:
-        """Tokens of it in all these requests together."""
+        """Tokens of the item in all these requests together."""
         return sum(len(steps) * held for steps, held in self.runs)
 
 
 def carried_cost(lives: Lives, reader: StepReader, ordinal: int, life: list[LifeMoment]) -> list[Link]:
-    """What an item has cost so far, in tokens; none where it never was in a frame with some."""
+    """Return what an item has cost so far, in tokens; none if no frame had tokens of it."""
     found = CarryingRequests(reader, ordinal, life)
     if not found.requests:
         return []
@@ -64,7 +64,7 @@ def carried_cost(lives: Lives, reader: StepReader, ordinal: int, life: list[Life
 
 
 def _was_sent(windows: list[Window]) -> str:
-    """What a sum over requests is of."""
+    """Return what a sum over requests refers to."""
     if all(window.used_method == "reported" for window in windows):
         return "was billed for them" if len(windows) > 1 else "was billed for it"
     if all(only_recorded(window.used_method, window.unrecorded) for window in windows):
@@ -77,7 +77,7 @@ def _sent(window: Window) -> str:
 
 
 def share_of_sent(tokens: int, window: Window) -> str:
-    """A number of tokens as a part of what a step sent."""
+    """Return tokens as a share of what a step sent."""
     text = f"{tokens:,} of {_sent(window)}"
     if tokens and window.used > 0:
         text += f", {share(tokens, window.used, fine=True)}"
@@ -85,13 +85,13 @@ def share_of_sent(tokens: int, window: Window) -> str:
 
 
 def step_sizes(window: Window) -> dict[str, int | float | str | None]:
-    """The figures of that by name, as far as they are known."""
+    """Return the known figures of that share by name."""
     known = {"used": window.used, "recorded": window.recorded, "unrecorded": window.unrecorded}
     return {**_known(known), "used_method": window.used_method, **_known({"used_error": window.used_error})}
 
 
 def uncut_tokens(life: list[LifeMoment]) -> int | None:
-    """Tokens of an item as it was last uncut; of one that was only ever seen cut, what was left of it."""
+    """Return an item's tokens when it was last uncut, or else its tokens after the cut."""
     if not life:
         return None
     uncut = [row.tokens for row in life if row.status in _SEEN and "truncated" not in row.flags]
@@ -101,7 +101,7 @@ def uncut_tokens(life: list[LifeMoment]) -> int | None:
 def room_needed(
     lives: Lives, reader: StepReader, ordinal: int, life: list[LifeMoment], said: list[Link]
 ) -> list[Link]:
-    """What it would take to have an item that is not there: tokens, and what would have to go."""
+    """Return what an absent item would need: tokens, and items that would have to go."""
     tokens = uncut_tokens(life)
     moment, window = reader.moment(ordinal), lives.step(ordinal).window
     if not tokens:
@@ -135,7 +135,7 @@ def room_needed(
 
 
 def _with(window: Window) -> str:
-    """What was sent, and where a limit that no record says is from."""
+    """Return what was sent, and the source of a limit that no record states."""
     text = f" after {_sent(window)}"
     if window.limit_source == "catalogue" and window.limit_note:
         text += f" ({window.limit_note.rstrip('.')})"
@@ -143,8 +143,8 @@ def _with(window: Window) -> str:
 
 
 def compaction_figures(lives: Lives, reader: StepReader, ordinal: int, life: list[LifeMoment]) -> list[Link]:
-    """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
-    request before that had sent.  None where the client's rule is not known."""
+    """Return the client's compaction threshold, and the previous request's size, for an item that a
+    compaction removed. None if the client's rule is unknown."""
     left = next((row for row in reversed(life) if row.status == "removed"), None)
     steps = reader.steps_of(ordinal)
     at = bisect_left(steps, left.first) if left is not None else 0
@@ -164,7 +164,7 @@ def compaction_figures(lives: Lives, reader: StepReader, ordinal: int, life: lis
 
 
 def _by_its_own(said: list[Link], ordinal: int) -> str:
-    """What the step's budget record counts itself, which need not be what the frame holds."""
+    """Return the count of the step's budget record, which may differ from the frame."""
     for link in reversed(said):
         used, limit = link.numbers.get("actual_tokens"), link.numbers.get("max_tokens")
         here = link.at is not None and link.at.ordinal == ordinal
@@ -174,7 +174,7 @@ def _by_its_own(said: list[Link], ordinal: int) -> str:
 
 
 def _in_characters(said: list[Link], ordinal: int) -> str | None:
-    """That the step's budget is one of characters, with which no number of tokens can be compared."""
+    """Return a note if the step's budget is in characters, which cannot be compared with tokens."""
     for link in reversed(said):
         used, limit = link.numbers.get("actual_chars"), link.numbers.get("max_chars")
         if link.at is not None and link.at.ordinal == ordinal and isinstance(limit, int):
@@ -185,7 +185,7 @@ def _in_characters(said: list[Link], ordinal: int) -> str | None:
 
 
 def _limit_of(window: Window, need: int) -> str:
-    """Which limit would have to be how high."""
+    """Return which limit would have to be how high."""
     assert window.cap is not None
     if window.limit is not None and window.cap >= window.limit - (window.reserved or 0):
         return f"the window would have to be {window.limit + need:,} instead of {window.limit:,}"
@@ -193,13 +193,13 @@ def _limit_of(window: Window, need: int) -> str:
 
 
 def _strategy(said: list[Link]) -> str | None:
-    """The overflow strategy that the last budget record in the chain names."""
+    """Return the overflow strategy of the last budget record in the chain."""
     named = (link.numbers.get("overflow_strategy") for link in reversed(said))
     return next((name for name in named if isinstance(name, str)), None)
 
 
 def _sets(lives: Lives, reader: StepReader, ordinal: int, need: int, strategy: str | None) -> list[Link]:
-    """What would make the room: in the order of the recorded strategy, and the fewest items."""
+    """Return which items would make the room: by the recorded strategy, and as few as possible."""
     frame = lives.frame(ordinal)
     held = {item: row.held for item, row in frame.items() if row.held > 0}
     moment = reader.moment(ordinal)
@@ -211,8 +211,8 @@ def _sets(lives: Lives, reader: StepReader, ordinal: int, need: int, strategy: s
         if not names:
             continue
         total = sum(held[item] for item in names)
-        shown = ", ".join(f"{lives.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
-        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        shown = ", ".join(f"{lives.entry(item).item} ({held[item]:,})" for item in names[:_MAX_NAMED])
+        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
         count = plural(len(names), "item")
         text = f"{what} that would have to go: {count} with {total:,} tokens: {shown}{more}"
         verdict = "fewest" if what == "the fewest" else "in-order"
@@ -227,7 +227,7 @@ def _sets(lives: Lives, reader: StepReader, ordinal: int, need: int, strategy: s
 
 
 def _in_order(lives: Lives, frame: dict[int, LifeMoment], strategy: str | None) -> list[int] | None:
-    """What may go, in the order in which a strategy takes it; None where the strategy gives no order."""
+    """Return the removable items in a strategy's order; None if it has no order."""
     if strategy not in _ORDERS:
         return None
     kept = ("tools", "system")
@@ -237,7 +237,7 @@ def _in_order(lives: Lives, frame: dict[int, LifeMoment], strategy: str | None) 
 
 
 def _until(names: list[int] | None, held: dict[int, int], need: int) -> list[int] | None:
-    """As many of the first ones as it takes; None if all are not enough."""
+    """Return as many of the first items as needed; None if all do not suffice."""
     total = 0
     for at, item in enumerate(names or ()):
         total += held[item]
@@ -247,13 +247,13 @@ def _until(names: list[int] | None, held: dict[int, int], need: int) -> list[int
 
 
 def fewest_items(held: dict[int, int], need: int) -> list[int] | None:
-    """The fewest items that hold `need` tokens together, the last one no larger than it must be."""
+    """Return the fewest items with `need` tokens together, the last one as small as possible."""
     ordered = sorted(held, key=lambda item: (-held[item], item))
     chosen: list[int] = []
     left = need
     for at, item in enumerate(ordered):
         if held[item] >= left:
-            # The smallest one that is still enough.
+            # Take the smallest one that suffices.
             enough = [other for other in ordered[at:] if held[other] >= left]
             return [*chosen, enough[-1]]
         chosen.append(item)

@@ -1,4 +1,4 @@
-"""What the records of one step say of one item, as sentences that name their events."""
+"""Sentences on what one step's records say about an item. Each names its event."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from ctxctl.wording import plural
 
 R = TypeVar("R")
 
-_LONG: Final = 160
-"""Characters of a recorded text that a sentence quotes."""
-_TITLE: Final = 60
-"""Cells of the title of another item."""
+_MAX_QUOTE: Final = 160
+"""Most characters of a recorded text that a sentence quotes."""
+_MAX_TITLE_CELLS: Final = 60
+"""Most cells of another item's title."""
 
 
 class Called:
-    """How sentences call what the records name.
+    """How sentences name what the records refer to.
 
     Args:
-        title: The title of an item by its id; None where it has none.
-        ids: Records and items are called by their ids.
+        title: Returns an item's title by its id; None if it has none.
+        ids: Whether records and items are named by id.
     """
 
     def __init__(self, title: Callable[[str], str | None], *, ids: bool) -> None:
@@ -47,18 +47,18 @@ class Called:
         self._ids = ids
 
     def came(self, record: Item) -> str:
-        """That an item became available, with what its record says."""
+        """Say that an item became available, with what its record says."""
         return came_text(record, version=self._ids)
 
     def carried(self, record: Assembly) -> str:
-        """That an item is in a window because it is in the one that this is written against."""
+        """Say that an item is in a window because it was in the one that the window is based on."""
         if not self._ids:
             return "was carried over from another request"
         name = self.record("assembly", record.assembly_id)
         return f"was carried over by {name} from {self.base(record.base)}: no splice removes it"
 
     def assembled(self, record: Assembly, block: int) -> str:
-        """That an item is in what was assembled, as the block with this number, from 1."""
+        """Say that an item was assembled, as the block with this number, from 1."""
         if record.base is None:
             name = self.record("assembly", record.assembly_id) if self._ids else "the request"
             return f"is block {block} of {len(record.blocks)} of {name}"
@@ -68,43 +68,43 @@ class Called:
         return f"entered with {name}, a splice onto {self.base(record.base)}"
 
     def sent(self, record: Injection) -> str:
-        """That an item went over the wire."""
+        """Say that an item was sent."""
         if not self._ids:
             return "was sent"
         point = record.injection_point or "a place that is not recorded"
         return f"was sent with {self.record('injection', record.injection_id)} at {point}"
 
     def record(self, kind: str, name: str | None) -> str:
-        """A record of one of the stages."""
+        """Name a record of one of the stages."""
         if not self._ids:
             return f"the {kind}"
         return f"{kind} {name or 'without a name'}"
 
     def base(self, name: str | None) -> str:
-        """The assembly that this one is written against; whether the trace has it is not said here."""
+        """Name the assembly that this one is based on, whether or not the trace has it."""
         return (name or "one without a name") if self._ids else "another one"
 
     def by(self, name: str | None) -> str:
-        """The compaction that did it, where its id says more than that one did."""
+        """Name the compaction that caused it, if its id says more than the event's."""
         return f" by {name or 'a compaction without a name'}" if self._ids else ""
 
     def item(self, ref: str, noun: str) -> str:
-        """Another item, in the middle of a sentence; `noun` stands for one without a title."""
+        """Name another item within a sentence; `noun` replaces a missing title."""
         if self._ids:
             return ref
         title = self._title(ref)
-        return f"“{preview(title, _TITLE)}”" if title else noun
+        return f"“{preview(title, _MAX_TITLE_CELLS)}”" if title else noun
 
     def summary(self, ref: str) -> str:
-        """A summary, at the beginning of a sentence."""
+        """Name a summary at the beginning of a sentence."""
         if self._ids:
             return f"summary {ref}"
         title = self._title(ref)
-        return f"summary “{preview(title, _TITLE)}”" if title else "the summary"
+        return f"summary “{preview(title, _MAX_TITLE_CELLS)}”" if title else "the summary"
 
 
 class StepEvidence:
-    """One step's records, read for one item; each method gives sentences, none where nothing is said."""
+    """One step's records about one item. Each method returns sentences, none if the records say nothing."""
 
     def __init__(
         self, reader: StepReader, ordinal: int, named: ItemRefs, target: str, called: Called
@@ -118,7 +118,7 @@ class StepEvidence:
         self._called = called
 
     def about(self, *, kept: bool) -> Iterator[Link]:
-        """All that was decided about the item at this step, in the order of the stages."""
+        """Yield all decisions about the item at this step, in the order of the stages."""
         yield from self.surface()
         yield from self.selection()
         yield from self.budget()
@@ -127,7 +127,7 @@ class StepEvidence:
             yield from self.injection()
 
     def item_events(self) -> list[Event]:
-        """The step's events that add or update the item."""
+        """Return the step's events that add or update the item."""
         return [
             event
             for event in self.events
@@ -137,7 +137,7 @@ class StepEvidence:
         ]
 
     def surface(self) -> Iterator[Link]:
-        """On which surface it was listed."""
+        """Yield the surface that listed it."""
         for event, record in self._records(Surface):
             at = self._first(ref.ref for ref in record.available_item_refs)
             if at is not None:
@@ -149,7 +149,7 @@ class StepEvidence:
                 )  # fmt: skip
 
     def selection(self) -> Iterator[Link]:
-        """How it was ranked, and whether it was kept; the selection completed last counts."""
+        """Yield its rank, and whether it was kept, by the last completed selection."""
         found = [pair for pair in self._records(Selection) if pair[0].event_type == vocab.SELECTION_COMPLETED]
         if not found:
             return
@@ -207,7 +207,7 @@ class StepEvidence:
         return min(known) if known and len(known) == len(scores) else None
 
     def budget(self) -> Iterator[Link]:
-        """What budget records did to it, against which limits."""
+        """Yield what budget records did to it, and their limits."""
         for event, record in self._records(Budget):
             if record.target != self._target:
                 continue
@@ -235,7 +235,7 @@ class StepEvidence:
             yield self._link(event, "budget", verdict, text + against, reason=truncation.reason, **numbers)
 
     def limits(self) -> tuple[Event, str, dict[str, Any]] | None:
-        """The limits of the step's last budget record, in words."""
+        """Return the limits of the step's last budget record, in words."""
         found = [pair for pair in self._records(Budget) if pair[1].target == self._target]
         if not found:
             return None
@@ -244,7 +244,7 @@ class StepEvidence:
         return (event, text, numbers) if text else None
 
     def assembly(self) -> Iterator[Link]:
-        """Where it stands in what was assembled."""
+        """Yield its place in the assembly."""
         found = [pair for pair in self._records(Assembly) if pair[1].target == self._target]
         if not found:
             return
@@ -264,7 +264,7 @@ class StepEvidence:
         yield self._link(event, "assembly", "assembled", text, blocks=len(blocks))
 
     def injection(self) -> Iterator[Link]:
-        """Where it went over the wire."""
+        """Yield its place in what was sent."""
         found = [pair for pair in self._records(Injection) if pair[1].target == self._target]
         if not found:
             return
@@ -273,7 +273,7 @@ class StepEvidence:
         yield self._link(event, "injection", "injected", text, injection_point=record.injection_point)
 
     def left(self, cause: str | None) -> Iterator[Link]:
-        """Why it left: the records that took it out, the one that the engine's cause rests on first."""
+        """Yield why it left: the records that removed it, first the one that the engine's cause relies on."""
         order: dict[str, Callable[[], Iterable[Link]]] = {
             "compacted": self.compacted,
             "omitted": self.selection,
@@ -286,7 +286,7 @@ class StepEvidence:
         yield from said
 
     def removed(self) -> Iterator[Link]:
-        """An event that removes it, with the cause that it gives."""
+        """Yield an event that removes it, with its cause."""
         for event in self.events:
             record = event.record
             if event.event_type != vocab.ITEM_REMOVED or not isinstance(record, Item):
@@ -298,7 +298,7 @@ class StepEvidence:
                 )
 
     def compacted(self) -> Iterator[Link]:
-        """The compactions that took it in."""
+        """Yield the compactions that took it."""
         for event, record in self._records(Compaction):
             if event.event_type != vocab.COMPACTION_COMPLETED:
                 continue
@@ -325,7 +325,7 @@ class StepEvidence:
             )
 
     def _perhaps(self, event: Event, record: Compaction, seen: str, how: str) -> Link:
-        """A compaction of which the trace does not tell what it took out: one item stands for the rest."""
+        """Return a compaction that does not record what it removed: one item represents the rest."""
         by = f"{self._called.record('compaction', record.compaction_id)}{f' ({how})' if how else ''}"
         view = self._called.item(seen, "one item")
         spared = _marks(record).get("spares")
@@ -347,7 +347,7 @@ class StepEvidence:
         return self._link(event, "compaction", "not-told", text, view=seen, sources=len(record.sources))
 
     def redacted(self) -> Iterator[Link]:
-        """Redactions of it; never what it said."""
+        """Yield its redactions, never its text."""
         for event, record in self._records(Redaction):
             if self._named.by(record.item_id):
                 how = f" by {record.redaction_method}" if record.redaction_method else ""
@@ -358,7 +358,7 @@ class StepEvidence:
                 yield self._link(event, "redaction", "redacted", text, state=state)
 
     def came(self) -> Link | None:
-        """The event of this step that adds or updates it, or the summary that it is."""
+        """Return the event of this step that adds or updates it, or the summary that it is."""
         events = self.item_events()
         if not events:
             return None
@@ -369,7 +369,7 @@ class StepEvidence:
         )
 
     def window(self) -> Event | None:
-        """The event that made the step's frame: its last assembly, else its selection; None if neither is."""
+        """Return the event that made the frame: the step's last assembly, else its selection; or None."""
         for kind in (Assembly, Selection):
             found = [e for e, r in self._records(kind) if getattr(r, "target", self._target) == self._target]
             if found:
@@ -388,7 +388,7 @@ class StepEvidence:
 
 
 def came_text(record: Item, *, version: bool) -> str:
-    """That an item became available, with what its record says; with its version where that is asked for."""
+    """Say that an item became available, with its record's details; with its version if requested."""
     parts = []
     if version:
         known = version_of(record)
@@ -402,7 +402,7 @@ def came_text(record: Item, *, version: bool) -> str:
 
 
 def came_numbers(record: Item) -> dict[str, Any]:
-    """The figures behind `came_text`, by name."""
+    """Return the figures in `came_text`, by name."""
     return {"version": version_of(record), "source": record.source, "priority": record.priority}
 
 
@@ -416,13 +416,13 @@ def _marks(record: Compaction) -> dict[str, Any]:
 
 
 def _view(record: Compaction) -> str | None:
-    """The item that stands for what a compaction left, where which messages these are is not recorded."""
+    """Return the item that represents what a compaction left, if the messages are not recorded."""
     view = _marks(record).get("remains_in")
     return view if isinstance(view, str) and view else None
 
 
 def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
-    """The limits of a budget record and what was used of them."""
+    """Return the limits of a budget record and what was used of them."""
     used_of_limits, numbers = [], dict[str, Any]()
     tokens = record.max_tokens if record.max_tokens is not None else record.max_input
     if tokens is not None:
@@ -447,4 +447,4 @@ def _figure(value: float) -> str:
 
 def _quote(text: str) -> str:
     text = " ".join(text.split())
-    return f'"{text if len(text) <= _LONG else text[: _LONG - 1] + "…"}"'
+    return f'"{text if len(text) <= _MAX_QUOTE else text[: _MAX_QUOTE - 1] + "…"}"'

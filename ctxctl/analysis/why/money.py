@@ -1,6 +1,6 @@
-"""What an item costs in money: what the requests so far have cost for it, or what one with it would.
+"""An item's cost in money: for the requests so far, or for one that would include it.
 
-Money is a range, for where in a request the item stood is not asked here.
+It is a range, because the item's place in a request is not considered.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def money_for_item(
     inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None
 ) -> Iterator[Link]:
-    """What the requests so far have cost for it, or what one with it would.
+    """Yield an item's cost in the requests so far, or in one that would include it.
 
-    It is between what it would be had as much of it as possible been read from a cache, and as little.
+    It lies between the cost with as much of it as possible read from a cache, and with as little.
     """
     lives, reader = lives_of(inspector), StepReader(inspector)
     entry = lives.find(lives.thread_of(why.ordinal), why.item)
@@ -81,7 +81,7 @@ def _rates(book: RateBook, step: Step) -> Priced:
 
 
 def _between(step: Step, rates: Rates, held: int) -> tuple[Decimal, Decimal] | None:
-    """The least and the most that some tokens of a request can have cost; None where a rate is not known."""
+    """Return the least and the greatest possible cost of tokens of a request; None without a rate."""
     if rates.input is None:
         return None
     cache, used = step.cache, step.window.used

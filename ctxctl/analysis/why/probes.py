@@ -1,8 +1,8 @@
-"""Replays of one session up to one step, each under a policy and a limit on input.
+"""Replays of one session up to one step, each under a policy and an input limit.
 
-Until a window first exceeds the limit nothing is left out, under any policy: so far all of these replays are
-one.  Where each limit is first exceeded shows in the replay without a limit; another one goes on from a copy
-of an engine that has come so far.
+Until a window first exceeds the limit, nothing is left out under any policy, so all replays are the same so
+far. The unlimited replay shows where each limit is first exceeded. Other replays continue from a copy of an
+engine at that point.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter, Follower
 from ctxctl.model.whatif import MOST_TOKENS, Limits
 
-_STARTS: Final = 3
-"""Copies of an engine that are kept to go on from: the earliest, and the latest."""
+_MAX_STARTS: Final = 3
+"""Number of engine copies kept to continue from: the earliest, and the latest."""
 
 
 class Sought(NamedTuple):
-    """What is looked for, and where."""
+    """The item and step in question."""
 
     item: str
     key: ThreadKey
@@ -40,47 +40,47 @@ class Seen(NamedTuple):
     """What one replay showed of the step."""
 
     present: bool
-    """A current copy is there, whole."""
+    """Whether a whole current copy is there."""
     wanted: int
-    """The most tokens that any step up to it would hold, had nothing been left out."""
+    """The most tokens of any step so far if nothing had been left out."""
 
 
 class _Start(NamedTuple):
-    """An engine that has taken in so many events, none of which exceeded the limit in question."""
+    """An engine after `events` events, none of which exceeded the limit."""
 
     taken: int
     engine: SizingEngine
-    """To be copied."""
+    """The engine to copy."""
     present: bool
 
 
 class Probes:
-    """All replays of one session that somebody asks for."""
+    """All replays of one session."""
 
     def __init__(
         self, rules: ReplayRules, events: Sequence[Event], sought: Sought, told: Callable[[int], None]
     ) -> None:
-        """`told` is told the number of each replay before it is made."""
+        """`told` is called with the number of each replay before it is made."""
         self.count = 0
         self._rules = self._unlimited = msgspec.structs.replace(rules, policy=None, recomputer=None)
         self._events = events
         self._sought = sought
         self._told = told
         self._peaks: list[int] = []
-        """What some step wanted more than all before it; ascending."""
+        """New maxima of tokens wanted by a step; ascending."""
         self._reached: list[int] = []
-        """By such a step, how many events had been taken in before the one that it ended with."""
+        """Number of events before the end of each such step."""
         self._starts: list[_Start] = []
         self._present = False
-        """Whether the replay that is being made has the item at the step."""
+        """Whether the current replay has the item at the step."""
 
     @property
     def events(self) -> int:
-        """How many events each of them goes through."""
+        """Number of events in each replay."""
         return len(self._events)
 
     def unlimited(self, policy: Fitter) -> Seen:
-        """Without a limit."""
+        """Replay without a limit."""
         self._next()
         self._unlimited = self._under(policy, MOST_TOKENS)
         engine, noted = self._engine(self._unlimited), _is_plain(policy)
@@ -97,7 +97,7 @@ class Probes:
         return Seen(self._present, fitting.peak if fitting is not None else 0)
 
     def present(self, policy: Fitter, cap: int) -> bool:
-        """Whether the item is there with so many tokens of input."""
+        """Return whether the item is there under an input limit of `cap` tokens."""
         self._next()
         rules = self._under(policy, cap)
         if not self._peaks or not _is_plain(policy):
@@ -122,7 +122,7 @@ class Probes:
         return engine
 
     def _start(self, cap: int) -> _Start:
-        """A replay just before the first event with which the limit is exceeded."""
+        """Return a replay just before the first event that exceeds the limit."""
         peak = bisect_right(self._peaks, cap)
         end = self._reached[peak] if peak < len(self._reached) else len(self._events)
         start = _Start(0, self._engine(self._unlimited), False)
@@ -140,11 +140,11 @@ class Probes:
         if any(known.taken == start.taken for known in self._starts):
             return
         self._starts = sorted([*self._starts, start], key=lambda one: one.taken)
-        if len(self._starts) > _STARTS:
+        if len(self._starts) > _MAX_STARTS:
             del self._starts[1]
 
     def _apart(self, engine: SizingEngine) -> SizingEngine:
-        """A copy that goes on without a trace in what it was copied from."""
+        """Return a copy that does not change what it was copied from."""
         twin = engine.copy(ignore_problem)
         thread = twin.threads.get(self._sought.key)
         if thread is not None and thread.shared:
@@ -154,7 +154,7 @@ class Probes:
         return twin
 
     def _fitted(self, engine: SizingEngine, rules: ReplayRules) -> SizingEngine:
-        """A copy that goes on under other rules."""
+        """Return a copy that continues under other rules."""
         twin = self._apart(engine)
         twin.rules = rules
         thread = twin.threads.get(self._sought.key)
@@ -163,7 +163,7 @@ class Probes:
         return twin
 
     def _ended(self, engine: SizingEngine, start: _Start) -> bool:
-        """Whether the item is there once a replay has gone on to its end."""
+        """Return whether the item is there after a replay has continued to its end."""
         self._present = start.present
         self._feed(engine, start.taken, len(self._events))
         self._end(engine)
@@ -196,5 +196,5 @@ class Probes:
 
 
 def _is_plain(policy: Fitter) -> bool:
-    """Whether a policy does nothing while all fits."""
+    """Return whether a policy does nothing while everything fits."""
     return not isinstance(policy, Follower) and not getattr(policy, "early", False)

@@ -1,4 +1,4 @@
-"""The events behind a step, and those among them that speak of one item."""
+"""Read the events of a step, and those among them that refer to one item."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from ctxctl.session.facade import Inspector
     from ctxctl.trace.index import Span
 
-_STRETCHES = 8
-"""Steps whose events are remembered."""
+_MAX_CACHED_STEPS = 8
+"""Number of steps whose events are cached."""
 
 
 class Found(NamedTuple):
-    """An event, and the step at which it happened."""
+    """An event, and its step."""
 
     event: Event
     moment: Moment
 
 
 class StepReader:
-    """Reads single steps of a trace; each costs its own lines and those of the step before."""
+    """Reads single steps of a trace. Each costs its own lines and those of the previous step."""
 
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
@@ -36,39 +36,39 @@ class StepReader:
         self._read: dict[int, list[Event]] = {}
 
     def span(self, ordinal: int) -> Span:
-        """Where a step is."""
+        """Return where a step is."""
         return self._places.spans[ordinal]
 
     def moment(self, ordinal: int) -> Moment:
-        """A step by its numbers."""
+        """Return a step's numbers."""
         span = self._places.spans[ordinal]
         return Moment(ordinal, span.turn, span.step)
 
     def steps_of(self, ordinal: int) -> list[int]:
-        """Ordinals of all steps of a step's thread, ascending."""
+        """Return the ordinals of all steps of a step's thread, ascending."""
         span = self.span(ordinal)
         return self._places.by_thread[ThreadKey(span.session, span.thread)]
 
     def end_line(self, ordinal: int) -> int:
-        """The last line that belongs to a step."""
+        """Return the last line of a step."""
         events = self.own(ordinal)
         return events[-1].line if events else self.span(ordinal).line
 
     def own(self, ordinal: int) -> list[Event]:
-        """The events between a step's first line and its last that are of its thread."""
+        """Return the events of a step's own thread between its first and last line."""
         known = self._read.get(ordinal)
         if known is None:
             span = self.span(ordinal)
             stop = span.end if span.end < self._inspector.trace.source.size else None
             events = self._inspector.trace.events(span.start, span.line, stop)
             known = [event for event in events if _is_of(event, span)]
-            if len(self._read) >= _STRETCHES:
+            if len(self._read) >= _MAX_CACHED_STEPS:
                 del self._read[next(iter(self._read))]
             self._read[ordinal] = known
         return known
 
     def of(self, ordinal: int) -> list[Event]:
-        """The events that shape a step's frame: from the seal of the step before to its own."""
+        """Return the events that shape a step's frame: from the previous step's seal to its own."""
         target = self._inspector.params.target
         before = self._places.previous(ordinal)
         earlier = self.own(before) if before is not None else []
@@ -78,7 +78,7 @@ class StepReader:
         return tail + mine[:end] + [e for e in mine[end:] if isinstance(e.record, Injection)]
 
     def at_line(self, line: int) -> Event | None:
-        """The event of a line; None for a line without one."""
+        """Return the event of a line; None if the line has none."""
         if line <= 0:
             return None
         if self._lines is None:
@@ -92,7 +92,7 @@ class StepReader:
         return None
 
     def rest(self, event: Event) -> Rest:
-        """How a sentence names the event that it rests on."""
+        """Return how a sentence names its event."""
         ours = self._inspector.trace.metadata(event).get("ctxctl")
         line = ours.get("source_line") if isinstance(ours, dict) else None
         file = ours.get("source_file") if isinstance(ours, dict) else None
@@ -103,13 +103,13 @@ class StepReader:
         )  # fmt: skip
 
     def rest_at(self, line: int) -> Rest | None:
-        """As `rest`, for the event on a line; None where the line holds none."""
+        """Return `rest` for the event on a line; None if the line has none."""
         event = self.at_line(line)
         return self.rest(event) if event is not None else None
 
 
 def _is_of(event: Event, span: Span) -> bool:
-    """Whether an event is of a span's thread; one that names none is, as of the thread spoken of last."""
+    """Return whether an event is of a span's thread; one without a thread is of the last one named."""
     thread = event.thread_id if event.thread_id is not None else vocab.MAIN_THREAD
     if event.event_type in vocab.ABOUT_THE_TRACE or thread != span.thread:
         return False
@@ -117,7 +117,7 @@ def _is_of(event: Event, span: Span) -> bool:
 
 
 def _seal(events: list[Event], target: str) -> int:
-    """Index of the event that a step's frame is taken at: its first injection, else its last assembly."""
+    """Return the index of the event that seals a step: its first injection, else its last assembly."""
     assembled = None
     for at, event in enumerate(events):
         record = event.record

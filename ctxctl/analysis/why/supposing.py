@@ -1,8 +1,8 @@
-"""What an item costs in money, and the smallest change of limit or policy that would put it into a window.
+"""An item's cost in money, and the smallest change of limit or policy that would put it into a window.
 
-Changes are found by replays, each of the item's own session up to the step and of nothing else.  The fitting
-policies are given all that was ever left out for lack of room; what left for another reason no limit brings
-back.  What was found so is kept in the user's cache; what it costs is not, for prices change.
+Changes are found by replays of the item's own session up to the step. Fitting policies are given everything
+that was ever left out for lack of room; no limit brings back what left for another reason. Results are
+cached, except for costs, because prices change.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Window
     from ctxctl.session.facade import Inspector, Progress
 
-_MOST_BYTES: Final = 128 << 20
-"""Of a session up to the step; a longer one is not replayed for this."""
-_MANY: Final = 20_000
-"""Events above which fewer replays are made."""
-_AT_ONCE: Final = 3_000
-"""Events up to which the replays are made unasked: about two seconds of a processor."""
-_PROBES: Final = 40
-"""Replays of a bisection: enough for any limit that can be written."""
-_FEW: Final = 8
+_MAX_BYTES: Final = 128 << 20
+"""Most bytes of a session up to the step; a longer one is not replayed for this."""
+_MAX_EVENTS_FULL: Final = 20_000
+"""Number of events above which fewer replays are made."""
+_MAX_EVENTS_UNASKED: Final = 3_000
+"""Most events for which replays are made without asking: about two seconds of processor time."""
+_MAX_PROBES: Final = 40
+"""Most replays of a bisection: enough for any limit."""
+_FEW_PROBES: Final = 8
 _OTHERS: Final = (
     "fifo", "priority", "truncate_tail", "truncate_middle", "summarize_oldest", "summarize_low_priority",
 )  # fmt: skip
-"""Policies that are tried under the recorded limit."""
+"""Policies to try under the recorded limit."""
 
 
 def supposed_outcomes(
     inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None = None,
     *, progress: Progress | None = None, however_long: bool = True,
 ) -> WhatIf:  # fmt: skip
-    """What an item costs in money, and under which limit or policy it would be there.
+    """Return an item's cost in money, and a limit or policy under which it would be in the window.
 
-    `models` are the user's own prices.  Replays the session up to the step some dozen times where room is
-    what took the item out, and not at all otherwise; a long one only if `however_long`.
+    `models` are the user's own prices. It replays the session up to the step some dozen times if lack of room
+    removed the item, else not at all; a long session only if `however_long`.
     """
     found = list(money_for_item(inspector, why, models))
     search = _RoomSearch(inspector, why, progress, however_long=however_long)
@@ -65,7 +65,7 @@ def supposed_outcomes(
 
 
 def _reason(why: Why) -> tuple[str, str | None]:
-    """Why the item left last: the cause, and the reason that was recorded."""
+    """Return the last recorded cause and reason of the item's removal."""
     taken = ("compacted", "dropped", "omitted", "removed", "redacted", *vocab.CAUSES)
     for link in reversed(why.links):
         if link.verdict in taken:
@@ -86,20 +86,20 @@ def _never_placed(why: Why) -> list[Link]:
 
 
 class _RoomSearch:
-    """What it would take to have an item at a step, found by replays or kept from another run."""
+    """Finds what it would take to have an item at a step, by replays or from the cache."""
 
     def __init__(
         self, inspector: Inspector, why: Why, progress: Progress | None, *, however_long: bool
     ) -> None:
         self._however_long = however_long
         self.count = 0
-        """Replays that it took."""
+        """Number of replays made."""
         self._inspector = inspector
         self._why = why
         self._progress = progress
 
     def links(self) -> list[Link]:
-        """What was found."""
+        """Return the results."""
         cause, reason = _reason(self._why)
         by_policy = any(link.numbers.get("policy") for link in self._why.links)
         fitted = by_policy and self._inspector.params.fitting
@@ -108,7 +108,7 @@ class _RoomSearch:
             text = f"no limit brings it back: it left as {said}, not for lack of room"
             return [Link("whatif", "not-room", text, None, None, {"cause": cause}, "derived")]
         start, line, stop = self._stretch()
-        if stop - start > _MOST_BYTES:
+        if stop - start > _MAX_BYTES:
             text = (
                 f"not tried: its session has {(stop - start) >> 20:,} MB so far; "
                 "`ctxctl replay --policy fifo --window TOKENS` supposes a limit for all of it"
@@ -125,7 +125,7 @@ class _RoomSearch:
             with suppress(msgspec.MsgspecError):
                 self.count, links = msgspec.msgpack.decode(known, type=tuple[int, list[Link]])
                 return links
-        if not self._however_long and (records := self._records(line)) > _AT_ONCE:
+        if not self._however_long and (records := self._records(line)) > _MAX_EVENTS_UNASKED:
             text = (
                 f"ctxctl did not look for what would keep it: that takes replays of {records:,} records; "
                 "`--what-if` runs them"
@@ -139,15 +139,15 @@ class _RoomSearch:
         return found
 
     def _stretch(self) -> tuple[int, int, int]:
-        """Where the session begins, the number of that line, and where the step ends."""
+        """Return the byte and line where the session begins, and the byte where the step ends."""
         places = self._inspector.places()
         mine = [span for span in places.spans if span.session == self._why.session]
         first = min(mine, key=lambda span: span.start)
         return first.start, first.line, places.spans[self._why.ordinal].end
 
     def _records(self, line: int) -> int:
-        """How many records the session has up to the step, from its first line on; at most, where several
-        sessions are in one trace."""
+        """Return the number of the session's records up to the step; an upper bound if the trace has several
+        sessions."""
         return self._inspector.places().spans[self._why.ordinal].line - line + 1
 
     def _probes(self, start: int, line: int, stop: int) -> Probes:
@@ -193,7 +193,7 @@ class _RoomSearch:
         return found + (_others(probes, policy, window, window.cap) if window.cap is not None else [])
 
     def _policy(self) -> tuple[Fitter, str]:
-        """The policy that the limit is looked for under, and why it is that one."""
+        """Return the policy for which the limit is searched, and the reason for choosing it."""
         own = fitter_of(self._inspector.strategy)
         if own is not None:
             return own, ""
@@ -207,8 +207,8 @@ class _RoomSearch:
 
 
 def _bisected(probes: Probes, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
-    """Two limits as close as can be found: with one the item is not there, with the other it is."""
-    for _ in range(_PROBES if probes.events <= _MANY else _FEW):
+    """Return two close limits: the item is absent with the first and present with the second."""
+    for _ in range(_MAX_PROBES if probes.events <= _MAX_EVENTS_FULL else _FEW_PROBES):
         if present - absent <= 1:
             break
         middle = (absent + present) // 2
@@ -220,7 +220,7 @@ def _bisected(probes: Probes, policy: Fitter, absent: int, present: int) -> tupl
 
 
 def _others(probes: Probes, tried: Fitter, window: Window, cap: int) -> list[Link]:
-    if probes.events > _MANY:
+    if probes.events > _MAX_EVENTS_FULL:
         return []
     keeps = [name for name in _OTHERS if name != tried.name and probes.present(_fitter(name), cap)]
     names = ", ".join(keeps)
@@ -234,7 +234,7 @@ def _others(probes: Probes, tried: Fitter, window: Window, cap: int) -> list[Lin
 
 
 def _now(window: Window) -> str:
-    """The limit in force, behind another one."""
+    """Return the limit in force, as an addition to another one."""
     assert window.cap is not None
     whose = "recorded" if window.limit_source in _OF_RECORD else "now"
     return f"{whose}: {limit_words(window.cap, window.limit_source)}"
@@ -247,7 +247,7 @@ def _the_limit(window: Window) -> str:
 
 
 def _beside(window: Window, limit: int) -> str:
-    """How much of a limit is taken by what no policy can leave out: what was sent and is not recorded."""
+    """Return how much of a limit is taken by unrecorded content, which no policy can leave out."""
     beside = window.unrecorded or 0
     if not 0 < beside < limit:
         return ""
@@ -255,11 +255,11 @@ def _beside(window: Window, limit: int) -> str:
 
 
 _OF_RECORD: Final = ("recorded", None)
-"""Sources of a limit that a budget record of the trace says."""
+"""Sources of a limit that a budget record states."""
 
 
 def _fitter(name: str) -> Fitter:
     found = fitter_of(policy_by_name(name))
-    if found is None:  # a name of ours that fits nothing would be a mistake of this module
+    if found is None:  # an own name that fits nothing would be an error in this module
         raise UsageError("unknown-policy", f"{name} leaves nothing out")
     return found

@@ -1,6 +1,6 @@
-"""The small language in which steps and changes are asked for (``docs/search.md``).
+"""The query language for steps and changes (``docs/search.md``).
 
-A query is a value: parsed once, compared and printed as text, and asked of as many steps as there are.
+A query is an immutable value: parsed once, comparable, printable, and matched against any number of steps.
 """
 
 from ctxctl.engine.query.parsing import QueryError, parse_query

@@ -1,4 +1,4 @@
-"""What a query can ask of a step and of a change, by the names that users type."""
+"""The facts of a step and of a change that a query can ask for, by the names that users type."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _SERVER: Final = re.compile(
 )
 _SERVER_HEAD: Final = 400
 _NEAR_HEAD: Final = 80
-"""Characters of a word for which near ones are looked for."""
+"""Longest word for which near ones are searched, in characters."""
 
 
 def tool_server_of(thing: Change | Placement) -> str | None:
-    """The tool server that an item's names tell: `mcp__SERVER__TOOL`, `mcp:SERVER:TOOL`, `mcp://SERVER/…`."""
+    """Return the tool server in an item's name: `mcp__SERVER__TOOL`, `mcp:SERVER:TOOL`, `mcp://SERVER/…`."""
     return first_tool_server(thing.source, thing.title, thing.item)
 
 
 def first_tool_server(*names: str | None) -> str | None:
-    """The tool server that some names tell, by the first that tells one."""
+    """Return the tool server in the first name that has one."""
     for text in names:
         match = _SERVER.search(text, 0, _SERVER_HEAD) if text is not None and "mcp" in text else None
         if match is not None:
@@ -59,7 +59,7 @@ OF_CHANGE: Final[Mapping[str, Callable[[Change], str | None]]] = {
     "provenance": lambda change: change.provenance,
     "version": lambda change: change.version or change.previous_version,
 }
-"""Fields of a change that have one value; `segment` and `flag` are found otherwise."""
+"""Fields of a change with one value. `segment` and `flag` are found separately."""
 
 OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "session": lambda step: step.session,
@@ -74,16 +74,16 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
 }
 
 OF_WINDOW: Final = ("has", "text")
-"""Fields of what a step's window holds, whether it changed or not: its items, and what its texts say."""
+"""Fields of a step's window, changed or not: its items, and what its texts say."""
 
 FIELDS: Final = (*OF_CHANGE, "segment", "flag", *OF_STEP, *OF_WINDOW)
-"""All fields whose values are texts."""
+"""All fields with text values."""
 
 RANGES: Final[Mapping[str, Callable[[Step], int]]] = {
     "turn": lambda step: step.turn,
     "step": lambda step: step.step,
 }
-"""Fields whose values are numbers or runs of them."""
+"""Fields with numbers or ranges as values."""
 
 CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
@@ -95,7 +95,7 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "limit": get_args(LimitSource),
     "miss": get_args(MissCause),
 }
-"""Fields that have these values and no others."""
+"""Fields with a closed set of values."""
 
 VOCABULARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": tuple(kind.name for kind in KINDS),
@@ -105,7 +105,7 @@ VOCABULARIES: Final[Mapping[str, tuple[str, ...]]] = {
         "moved", "rescored", "truncated", "stale", "redacted", "rendering", "derived-identity", "carried-in",
     ),
 }  # fmt: skip
-"""Fields with values that ctxctl knows, beside which a trace may have others of its own."""
+"""Fields with values known to ctxctl. A trace may have others."""
 
 ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "kind": WORDS,
@@ -117,19 +117,19 @@ ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "limit": {"table": ("catalogue",)},
     "miss": {"unknown": ("unexplained",)},
 }  # fmt: skip
-"""What else people call a field's values, and the values that each means."""
+"""Other words for a field's values, and the values that each means."""
 
 
 def values_called(field: str, word: str) -> tuple[str, ...]:
-    """The values of a field that an alias means, whatever its case; nothing for what is none."""
+    """Return the values that an alias means, whatever its case; none if it is no alias."""
     named = word.strip().casefold().replace("-", "_").replace(" ", "_")
     return ALIASES[field].get(named, ()) if field in ALIASES else ()
 
 
 def near_values(field: str, word: str, others: Iterable[str] = ()) -> list[str]:
-    """The known values of a field, and of `others`, that a word is near to, the nearest first; at most three.
+    """Return at most three known values of a field, or of `others`, that are near a word, the nearest first.
 
-    An alias that is near stands for its value.
+    A near alias stands for its value.
     """
     from difflib import get_close_matches
 
@@ -142,7 +142,7 @@ def near_values(field: str, word: str, others: Iterable[str] = ()) -> list[str]:
 
 
 def _cache(step: Step) -> str | None:
-    """Whether a cache could have been of use; a thread's first request has none before it."""
+    """Return the state of the cache; a thread's first request had no cache to use."""
     if step.cache.possible_prefix is None:
         return None
     return "broken" if breaks_cache(step) else "kept"
@@ -173,7 +173,7 @@ CHANGE_NUMBERS: Final[Mapping[str, Callable[[Change], int | None]]] = {
 
 
 def _limit(step: Step) -> int | None:
-    """The window in force; of a step with nothing but a limit on its input, that."""
+    """Return the window in force, or else the input limit."""
     window = step.window
     return window.cap if window.limit is None else window.limit
 
@@ -195,13 +195,13 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     **RANGES,
 }
 SHARES: Final = ("window", "sent")
-"""Those that may be compared with a part of the cap, in per cent."""
+"""Numbers that may be compared with a percentage of the cap."""
 COST: Final = "cost"
-"""What a step was billed: its value is in nanodollars, and whoever asks has to know prices."""
+"""What a step was billed, in nanodollars. The caller must know prices."""
 CENTS: Final = 9
-"""Digits of a price behind the point."""
+"""Number of decimal digits of a price."""
 NUMBERS: Final = (*CHANGE_NUMBERS, *STEP_NUMBERS, COST)
-"""What can be compared with a number; None where the trace does not say."""
+"""Numbers that can be compared; None if the trace does not say."""
 
 
 def _flag(*names: str) -> Callable[[Step], bool]:
@@ -209,7 +209,7 @@ def _flag(*names: str) -> Callable[[Step], bool]:
 
 
 def _over(step: Step) -> bool | None:
-    """Whether more was sent than the cap, or another limit exceeded; None where no cap is known."""
+    """Return whether a step exceeded its cap or another limit; None if no cap is known."""
     if bool(step.window.over) or _flag("over_budget", "still_over_budget")(step):
         return True
     return None if step.window.cap is None else False
@@ -233,7 +233,7 @@ STEP_STATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "simulated": _flag("simulated"),
     "partial": lambda step: step.has_partial_output,
 }
-"""What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
+"""States of a step, written `is:NAME`; None if the trace does not say."""
 
 BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "partial")
-"""Step states that may be written without `is:`."""
+"""States that may be written without `is:`."""

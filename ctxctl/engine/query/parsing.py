@@ -1,4 +1,4 @@
-"""From what a user types to a query: total, in linear time, with the column of what is wrong."""
+"""Parse what a user types into a query, in linear time. An error has its column."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from ctxctl.errors import UsageError
 from ctxctl.model.vocab import STATUSES
 
 LONGEST: Final = 2000
-"""Characters of a query."""
+"""Longest query, in characters."""
 DEEPEST: Final = 40
-"""Parentheses and negations inside each other."""
+"""Deepest nesting of parentheses and negations."""
 
 _BLANK: Final = re.compile(r"\s+")
 _WORD: Final = re.compile(r'[^\s()"]+')
 _NAME: Final = re.compile(r"([A-Za-z_]{2,16}):")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NEGATED: Final = re.compile(r"[^\s)-]")
-"""What a minus is followed by where it negates: `--flag` is a word."""
+"""What follows a minus that negates: `--flag` is a word."""
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _BARE: Final = re.compile(r'[^\s(),"]+')
 _COMPARED: Final = re.compile(
@@ -43,7 +43,7 @@ _NUMBER: Final = re.compile(
     r"([0-9]{1,3}(?:[,_][0-9]{3}){1,6}|[0-9]{1,15})(?:\.([0-9]{1,9}))?([kKmMgG]?)(%?)" r'(?=[\s()"]|$)'
 )
 _STRANGE: Final = re.compile(r"([A-Za-z_]{2,24})\s*(>=|<=|==|≥|≤|>|<|=)\s*\$?[0-9]")
-"""Something that is compared with a number."""
+"""A comparison of any name with a number."""
 _PHRASE: Final = re.compile(r'is\s+(not\s+)?([a-z]+)(?=[\s()"]|$)')
 _RUN: Final = re.compile(r"(?:([0-9]{1,9})?(?:\.\.|-)([0-9]{1,9})?|([0-9]{1,9}))")
 _ZEROS: Final = {"": 0, "k": 3, "m": 6, "g": 9}
@@ -51,26 +51,26 @@ _SAME: Final = {"==": "=", "≥": ">=", "≤": "<="}
 
 
 class QueryError(UsageError):
-    """A query that says nothing, with the place of what is wrong."""
+    """An invalid query, with the place of the error."""
 
     def __init__(self, column: int, message: str, hint: str | None = None) -> None:
         slug = "bad-query"
         super().__init__(slug, f"column {column + 1}: {message}", hint=hint)
         self.column = column
-        """Index of the character that it speaks of, from 0; may be the length of the query."""
+        """Index of the wrong character, from 0; may be the length of the query."""
         self.what = message
         """The message without the column."""
 
 
 def parse_query(text: str) -> Query:
-    """The query that a text is; raises QueryError, and nothing else whatever the text."""
+    """Return the query that a text means. Raises QueryError, and nothing else whatever the text."""
     if len(text) > LONGEST:
         raise QueryError(LONGEST, f"a query has at most {LONGEST} characters")
     return Query(_Parser(text).whole())
 
 
 def _called(name: str) -> Term | None:
-    """What holds of a step, or the status of a change, by its name."""
+    """Return the step state or change status of this name."""
     if name in facts.STEP_STATES:
         return StepState(name)
     status = (name,) if name in STATUSES else facts.values_called("status", name)
@@ -78,7 +78,7 @@ def _called(name: str) -> Term | None:
 
 
 def _only_one(field: str, found: str, at: int) -> str:
-    """The value of a closed field that a text means or begins."""
+    """Return the value of a closed field that a text names or abbreviates."""
     known = facts.CLOSED[field]
     if found.casefold() in known:
         return found.casefold()
@@ -91,7 +91,7 @@ def _only_one(field: str, found: str, at: int) -> str:
 
 
 class _Parser:
-    """Descends through one text; `at` is where it reads on."""
+    """A recursive-descent parser of one text; `at` is its position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -129,7 +129,7 @@ class _Parser:
         return all_of(terms)
 
     def _nothing(self) -> NoReturn:
-        """Say that a term is missing here."""
+        """Report that a term is missing here."""
         if self._peek("or"):
             self._misplaced("or")
         if self._before("or"):
@@ -137,7 +137,7 @@ class _Parser:
         raise QueryError(self.at, "there is nothing here", 'write text with parentheses in quotes: "f()"')
 
     def _before(self, name: str) -> bool:
-        """Whether the word right before here is an operator."""
+        """Return whether an operator ends right before here."""
         head = self.text[: self.at].rstrip()
         return head.lower().endswith(name) and _WORD.findall(head[-8:])[-1:] in ([name], [name.upper()])
 
@@ -213,7 +213,7 @@ class _Parser:
         return StepState(match[0]) if match[0] in facts.BARE else Word(match[0])
 
     def _unknown(self, start: int, name: str, end: int) -> None:
-        """A name that is nearly that of a field is a slip; any other is text, such as `https:`."""
+        """Report a name that is nearly a field's as an error; other names are text, such as `https:`."""
         if name in facts.NUMBERS:
             hint = f"for example {name}>500 or {name}<=12k"
             raise QueryError(end, f"'{name}' is compared with a number", hint)
@@ -227,7 +227,7 @@ class _Parser:
             raise QueryError(start, message, f'as text, write "{found}:…"')
 
     def _uncompared(self, start: int, match: re.Match[str]) -> None:
-        """What is no number is compared: a slip; with `=`, which texts hold, only if it is near one."""
+        """Report a comparison of what is no number; with `=`, only if its name is near a number's."""
         from difflib import get_close_matches
 
         name = match[1].lower()
@@ -304,7 +304,7 @@ class _Parser:
         return Field(name, tuple(values))
 
     def _values(self, name: str) -> list[tuple[int, str, bool]]:
-        """The values of a field, parted by commas: where each stands, and whether it is the whole."""
+        """Return the comma-separated values of a field: place, text, and whether it is exact."""
         values = []
         while True:
             exact = self.text[self.at : self.at + 1] == "="
@@ -346,12 +346,12 @@ class _Parser:
         return self.at >= len(self.text) or self.text[self.at] == ")"
 
     def _peek(self, name: str) -> bool:
-        """Whether an operator stands here."""
+        """Return whether an operator is next."""
         match = _WORD.match(self.text, self.at)
         return match is not None and match[0] in OPERATORS and match[0].lower() == name
 
     def _operator(self, name: str) -> bool:
-        """Take an operator if it stands here."""
+        """Consume an operator if it is next."""
         if not self._peek(name):
             return False
         self.at += len(name)

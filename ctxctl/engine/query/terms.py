@@ -1,8 +1,7 @@
-"""The parts of a query: what each holds of, and how it is written.
+"""The terms of a query: what each matches, and how it is written.
 
-Logic has three values: None where the trace does not say (a text that was not recorded, an unknown limit), or
-where a term speaks of a change and only the step is at hand.  What is not known is neither so nor not so:
-`-word` does not hold of an item without a text.
+Logic has three values. None means that the trace does not say (an unrecorded text, an unknown limit), or that
+a term is about a change and only the step is at hand. So `-word` does not match an item without a text.
 """
 
 from __future__ import annotations
@@ -28,47 +27,47 @@ _OPS: Final[dict[str, Callable[[int, int], bool]]] = {
 }
 OPERATORS: Final = frozenset({"or", "and", "not", "OR", "AND", "NOT"})
 _MEANT: Final = OPERATORS | {"is"}
-"""Words that mean something where they stand."""
+"""Words with a meaning of their own."""
 
 
 def casefolded(text: str) -> str:
-    """A text without regard to case; positions are those of `text` where it is ASCII."""
+    """Return a text for comparison without case. For ASCII, character positions are the same."""
     return text.lower() if text.isascii() else text.casefold()
 
 
 def quoted(text: str) -> str:
-    """A text as it stands between quotation marks."""
+    """Return a text in quotation marks, with escapes."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class QueryContext(Protocol):
-    """What a step itself does not tell: its whole window, and prices."""
+    """What a step itself does not hold: its whole window, and prices."""
 
     def holds(self, field: str, value: Value) -> Truth:
-        """Whether the window has an item of that name (`has`), or a text that says it (`text`)."""
+        """Return whether the window has an item of that name (`has`), or a text that contains it (`text`)."""
         ...
 
     def cost(self) -> int | None:
-        """What the step was billed, in nanodollars; None where that, or a price, is not known."""
+        """Return the step's billed cost in nanodollars; None if the bill or a price is unknown."""
         ...
 
 
 @dataclass(slots=True)
 class QuerySubject:
-    """What a query is asked of: a step alone, or one of its changes."""
+    """A step alone, or one of its changes, that a query is matched against."""
 
     step: Step
     change: Change | None = None
     segment: str | None = None
     contains: Callable[[Word], Truth] | None = None
-    """Whether the item's text has a word; None: not known."""
+    """Returns whether the item's text has a word; None if unknown."""
     around: QueryContext | None = None
-    """None: nobody has looked."""
+    """None if not looked up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A text to be found in others: case counts only where it has a capital letter."""
+    """A text to find in others. Case counts only if it has a capital letter."""
 
     text: str
     needle: str = field(init=False, compare=False, repr=False)
@@ -80,20 +79,20 @@ class Pattern:
         object.__setattr__(self, "needle", casefolded(self.text) if any_case else self.text)
 
     def is_in(self, text: str) -> bool:
-        """Whether a text has it."""
+        """Return whether a text contains it."""
         return self.needle in (casefolded(text) if self.any_case else text)
 
     def equals(self, text: str) -> bool:
-        """Whether a text is it."""
+        """Return whether a text equals it."""
         return self.needle == (casefolded(text) if self.any_case else text)
 
 
 @dataclass(frozen=True, slots=True)
 class Word(Pattern):
-    """A word or phrase in an item's text or title; an item without a title goes by its id."""
+    """A word or phrase in an item's text or title. An item without a title has its id instead."""
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether the item's title or text has it."""
+        """Return whether the item's title or text contains it."""
         change = subject.change
         if change is None:
             return None
@@ -108,14 +107,14 @@ class Word(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Value(Pattern):
-    """One value that a field may have: a part of it, or with `exact` the whole."""
+    """A value that a field may have: a part of it, or with `exact` the whole."""
 
     exact: bool = False
     alias: str = field(default="", compare=False)
-    """What was typed for it, if that is another word: a trace may have that very word as a value."""
+    """The typed word, if it is an alias: a trace may have that very word as a value."""
 
     def fits(self, text: str) -> bool:
-        """Whether a field's value is this one."""
+        """Return whether a field's value matches."""
         if self.alias and text.casefold() == self.alias:
             return True
         return self.equals(text) if self.exact else self.is_in(text)
@@ -126,13 +125,13 @@ class Value(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field that has one of some values; one that the trace does not give has none."""
+    """Matches a field with one of some values. A field that the trace lacks matches none."""
 
     name: str
     values: tuple[Value, ...]
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether it has."""
+        """Return whether the field matches."""
         if self.name in facts.OF_WINDOW:
             return self._around(subject.around)
         of_step = facts.OF_STEP.get(self.name)
@@ -167,13 +166,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A turn's or step's number, in one of some runs; None: open on that side."""
+    """Matches a turn's or step's number in one of some ranges; None is an open end."""
 
     name: str
     runs: tuple[tuple[int | None, int | None], ...]
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether it is in one of them."""
+        """Return whether the number is in one of the ranges."""
         number = facts.RANGES[self.name](subject.step)
         return any((a is None or a <= number) and (b is None or number <= b) for a, b in self.runs)
 
@@ -189,9 +188,7 @@ def _run(a: int | None, b: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A comparison with a number of tokens, or of nanodollars; `percent`: with that share of the window's
-    cap.
-    """
+    """A comparison with tokens or nanodollars; with `percent`, with that share of the window's cap."""
 
     name: str
     op: str
@@ -199,7 +196,7 @@ class Number:
     percent: bool = False
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether it holds; None where the number, or the cap, is not known."""
+        """Return whether the comparison holds; None if the number, or the cap, is unknown."""
         if self.name == facts.COST:
             return self._compared(None if subject.around is None else subject.around.cost(), 1)
         of_step = facts.STEP_NUMBERS.get(self.name)
@@ -227,12 +224,12 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class StepState:
-    """A word such as `overflow` that a step alone decides; its test is in `facts.STEP_STATES`."""
+    """A step's state, such as `overflow`; its test is in `facts.STEP_STATES`."""
 
     name: str
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether it holds."""
+        """Return whether the step has the state."""
         return facts.STEP_STATES[self.name](subject.step)
 
     def __str__(self) -> str:
@@ -241,12 +238,12 @@ class StepState:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A negated term; where the term is unknown, so is this."""
+    """A negated term. It is unknown if the term is."""
 
     term: Term
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether the term is known not to hold."""
+        """Return whether the term is known not to match."""
         truth = self.term.test(subject)
         return None if truth is None else not truth
 
@@ -257,17 +254,17 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of two or more terms; make it by `all_of`."""
+    """All of two or more terms; made by `all_of`."""
 
     terms: tuple[Term, ...]
     ordered: tuple[Term, ...] = field(init=False, compare=False, repr=False)
-    """The terms in the order in which they are tested: those that read texts come last."""
+    """The terms in the order of testing: those that read texts come last."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ordered", tuple(sorted(self.terms, key=_reads)))
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether all hold."""
+        """Return whether all match."""
         truth: Truth = True
         for term in self.ordered:
             found = term.test(subject)
@@ -283,7 +280,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of two or more terms; make it by `any_of`."""
+    """Any of two or more terms; made by `any_of`."""
 
     terms: tuple[Term, ...]
     ordered: tuple[Term, ...] = field(init=False, compare=False, repr=False)
@@ -292,7 +289,7 @@ class Or:
         object.__setattr__(self, "ordered", tuple(sorted(self.terms, key=_reads)))
 
     def test(self, subject: QuerySubject) -> Truth:
-        """Whether any holds."""
+        """Return whether any matches."""
         truth: Truth = False
         for term in self.ordered:
             found = term.test(subject)
@@ -316,7 +313,7 @@ def _reads(term: Term) -> bool:
 def leaves(
     term: Term, negated: bool = False
 ) -> Iterator[tuple[Word | Field | Range | Number | StepState, bool]]:
-    """The parts that say something themselves, with whether they are negated, in the order written."""
+    """Yield the terms without subterms, each with whether it is negated, in the order written."""
     if isinstance(term, Not):
         yield from leaves(term.term, not negated)
     elif isinstance(term, And | Or):
@@ -327,12 +324,12 @@ def leaves(
 
 
 def all_of(terms: list[Term]) -> Term:
-    """The terms joined by `and`; what is joined so already becomes a part of it."""
+    """Return the terms joined by `and`, without nesting."""
     flat = [part for term in terms for part in (term.terms if isinstance(term, And) else (term,))]
     return flat[0] if len(flat) == 1 else And(tuple(flat))
 
 
 def any_of(terms: list[Term]) -> Term:
-    """The terms joined by `or`."""
+    """Return the terms joined by `or`."""
     flat = [part for term in terms for part in (term.terms if isinstance(term, Or) else (term,))]
     return flat[0] if len(flat) == 1 else Or(tuple(flat))

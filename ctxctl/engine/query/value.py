@@ -23,30 +23,30 @@ from ctxctl.model.results import Change, Step
 from ctxctl.model.vocab import segment_of
 
 Contains = Callable[[Word], Truth]
-"""Whether an item's text has a word; None where its text is not known."""
+"""Returns whether an item's text has a word; None if the text is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked of a step, or of the changes of a step.  `str` gives a text that parses to it."""
+    """A query about steps or their changes. `str` returns a text that parses to it."""
 
     term: Term
     words: tuple[Word, ...] = field(init=False, compare=False, repr=False)
-    """What is looked for in texts; without any, no text has to be read."""
+    """Words searched in texts. Without any, no text is read."""
     shown: tuple[Word, ...] = field(init=False, compare=False, repr=False)
-    """Those of them that a hit may have: not the negated ones."""
+    """The words that a match may show: those not negated."""
     about_steps: bool = field(init=False, compare=False, repr=False)
-    """It says nothing of single changes: a step as a whole fits or does not."""
+    """Whether it is only about whole steps, not about single changes."""
     asks_segment: bool = field(init=False, compare=False, repr=False)
-    """It speaks of window segments, which a change alone does not tell."""
+    """Whether it asks for window segments, which a change alone does not have."""
     asks_skipped: bool = field(init=False, compare=False, repr=False)
-    """It speaks of items that did not change, of which every step has as many as its window holds."""
+    """Whether it asks for unchanged items. Every step has as many as its window holds."""
     window: tuple[tuple[str, Value], ...] = field(init=False, compare=False, repr=False)
-    """What it asks of whole windows, as (field, value): somebody has to look through them."""
+    """What it asks of whole windows, as (field, value). The caller must search them."""
     asks_cost: bool = field(init=False, compare=False, repr=False)
-    """It speaks of money: somebody has to know prices."""
+    """Whether it asks for money. The caller must know prices."""
     asks_limit: bool = field(init=False, compare=False, repr=False)
-    """What it says hangs on the limit in force, so whoever answers says which that is, and by whom."""
+    """Whether it depends on the limit in force, so that the answer should name the limit and its source."""
 
     def __post_init__(self) -> None:
         found = list(leaves(self.term))
@@ -68,7 +68,7 @@ class Query:
 
     @property
     def unvouched(self) -> tuple[tuple[str, Value], ...]:
-        """Values, with their fields, that only the trace itself can know: ctxctl has no such word."""
+        """Values with their fields that ctxctl does not know, so that only the trace can."""
         found = [leaf for leaf, _ in leaves(self.term) if isinstance(leaf, Field)]
         return tuple(
             dict.fromkeys(
@@ -81,18 +81,18 @@ class Query:
 
     @property
     def asks_frames(self) -> bool:
-        """Whether the copies in a window, or their texts, have to be looked at."""
+        """Whether the copies in a window, or their texts, must be read."""
         return bool(self.words or self.window) or self.asks_segment
 
     @property
     def asks_around(self) -> bool:
-        """It asks what a step itself does not tell, see `QueryContext`."""
+        """Whether it asks for what a step itself does not hold; see `QueryContext`."""
         return bool(self.window) or self.asks_cost
 
     def matches_step(self, step: Step, around: QueryContext | None = None) -> Truth:
-        """Whether it holds of a step; None where that hangs on its changes, or is not known.
+        """Return whether it matches a step; None if that depends on its changes, or is unknown.
 
-        False: of none of its changes either.
+        False means that it matches none of the changes either.
         """
         return self.term.test(QuerySubject(step, around=around))
 
@@ -104,9 +104,9 @@ class Query:
         segment: str | None = None,
         around: QueryContext | None = None,
     ) -> bool:
-        """Whether it is known to hold of one of a step's changes.
+        """Return whether it is known to match one of a step's changes.
 
-        `contains` is asked about the item's text, and only if nothing else decides; None: not known.
+        `contains` tests the item's text, and is called only if nothing else decides; None if unknown.
         """
         return self.verdict(step, change, contains, segment, around) is True
 
@@ -118,7 +118,7 @@ class Query:
         segment: str | None = None,
         around: QueryContext | None = None,
     ) -> Truth:
-        """As `matches_change`, but None where the trace does not tell."""
+        """Return `matches_change`, but None if the trace does not say."""
         where = segment if segment is not None else segment_of(change.kind)
         return self.term.test(QuerySubject(step, change, where, contains, around))
 
@@ -127,7 +127,7 @@ class Query:
 
 
 def contained_text(text: str | None) -> Contains:
-    """What `Query.matches_change` asks about a text at hand."""
+    """Return a test for `Query.matches_change` of a given text."""
     low: list[str] = []
 
     def contains(word: Word) -> Truth:

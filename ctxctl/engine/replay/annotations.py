@@ -1,7 +1,7 @@
-"""What the records of a step tell beside its frame, and which texts a redaction has taken out of view.
+"""A step's annotations beside its frame, and the texts that a redaction hides.
 
-It belongs to the step in which it is recorded, before or behind its seal: a gap found, an envelope closed
-or an item redacted shapes no frame by itself.
+An annotation belongs to the step in which it is recorded, before or after its seal: a gap, an envelope or a
+redaction changes no frame by itself.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ from ctxctl.model.numbers import count
 from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
 from ctxctl.model.results import Placement
 
-_LACKING = 1000
-"""Gaps remembered until they are resolved."""
+_MAX_GAPS = 1000
+"""Most unresolved gaps that are remembered."""
 OVER = frozenset({"resolved", "declined", "expired"})
 RedactedCopy = Callable[[Placement, str, str | None], Placement]
-"""Takes a copy, what was done to its text, and the ref of the item that took its place."""
+"""Redacts a copy, given the redaction state and the ref of its replacement item."""
 
 
 class AnnotationState:
-    """The annotations of a thread's open step so far, and what later steps need to know of earlier ones."""
+    """Annotations of a thread's open step so far, and the state that later steps need."""
 
     def __init__(self) -> None:
         self.ids = Ids()
         self.missing: dict[str, Missing] = {}
         self.redactions: list[Redaction] = []
         self.envelopes: dict[str | None, Envelope] = {}
-        """By the snapshot that they bind."""
+        """Envelopes by the snapshot that they bind."""
         self._lacking: dict[str, Missing] = {}
         self._raw: set[tuple[str, str | None]] = set()
-        """Versions of redacted items that said what was redacted."""
+        """Versions of redacted items that held the redacted text."""
         self._upto: dict[str, ItemVersion] = {}
-        """By redacted item, the version learned last that was looked at for that."""
+        """The last version checked for redacted text, by redacted item."""
         self._shown: tuple[list[Placement], list[Placement]] = ([], [])
-        """The last frame from which something was to be hidden, and what was left; empty: to be made anew."""
+        """The last frame to be redacted, and its redacted form; empty if it must be redone."""
         self._same: tuple[list[Placement], list[Placement], int, int] = ([], [], 0, 0)
-        """What was left of the last two, and with how many of the same placements both begin and end."""
+        """The last two redacted frames, and the lengths of their common head and tail."""
         self._withheld: frozenset[str] | None = frozenset()
-        """Items in `_raw`; None until somebody asks again."""
+        """Items in `_raw`; None if it must be recomputed."""
         self._digests: dict[str, str] = {}
-        """Digests of their texts, with the state that took their place."""
+        """Digests of redacted texts, each with its redaction state."""
         self._instead: dict[str, str] = {}
-        """What a redaction put in the place of an item: another one's ref."""
+        """Refs of the items that replaced redacted ones."""
 
     def copy(self) -> AnnotationState:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = AnnotationState()
         twin.ids = self.ids
         twin.missing = dict(self.missing)
@@ -76,12 +76,12 @@ class AnnotationState:
         return twin
 
     def weight(self) -> int:
-        """About how much a copy holds, in units of 32 bytes."""
+        """Return about how much a copy holds, in units of 32 bytes."""
         named = len(self._digests) + len(self._upto) + len(self._instead) + len(self._lacking)
         return 4 * len(self._raw) + 3 * named
 
     def opens(self) -> None:
-        """A new step begins."""
+        """Begin a new step."""
         self.ids = Ids()
         if self.missing:
             self.missing = {}
@@ -91,7 +91,7 @@ class AnnotationState:
             self.envelopes = {}
 
     def named(self, event: Event) -> None:
-        """An event of the step names ids: the first context, and of the rest the last ones, count."""
+        """Note an event's ids. The first context id counts, and the last of each other id."""
         now = self.ids
         self.ids = Ids(
             now.context_id or event.context_id,
@@ -101,7 +101,7 @@ class AnnotationState:
         )
 
     def lacks(self, record: Missing) -> None:
-        """A record of missing context; what earlier ones said of the same gap is kept."""
+        """Note missing context. Earlier details of the same gap are kept."""
         name = record.missing_id or f"?{len(self.missing)}"
         before = self.missing.get(name) or self._lacking.get(name)
         if before is not None:
@@ -115,11 +115,11 @@ class AnnotationState:
         self._lacking.pop(name, None)
         if record.status not in OVER and record.missing_id is not None:
             self._lacking[name] = record
-            if len(self._lacking) > _LACKING:
+            if len(self._lacking) > _MAX_GAPS:
                 del self._lacking[next(iter(self._lacking))]
 
     def redacted(self, record: Redaction, book: ItemTable) -> None:
-        """A redaction: versions of the item that said it in full are out of view from here on."""
+        """Apply a redaction: hide the versions of the item that hold the full text."""
         self.redactions.append(record)
         state = record.redaction_state or "unknown"
         if state in UNREDACTED:
@@ -141,7 +141,7 @@ class AnnotationState:
             self._upto[item] = newest
 
     def bound(self, record: Envelope) -> None:
-        """An envelope; a later revision of the same snapshot takes its place."""
+        """Note an envelope. It replaces earlier revisions of its snapshot."""
         self.envelopes.pop(record.context_id, None)
         self.envelopes[record.context_id] = record
         if record.context_id is not None and self.ids.context_id is None:
@@ -149,7 +149,7 @@ class AnnotationState:
 
     @property
     def withheld(self) -> frozenset[str]:
-        """Items of which some version is out of view."""
+        """Items of which some version is hidden."""
         if self._withheld is None:
             self._withheld = frozenset(item for item, _ in self._raw)
         return self._withheld
@@ -160,11 +160,10 @@ class AnnotationState:
         redacted: RedactedCopy,
         difference: Callable[[list[Placement], list[Placement]], FrameDelta | None] = lambda _, __: None,
     ) -> list[Placement] | None:
-        """The frame without the texts that are out of view; None where it shows none of them.
+        """Return the frame without hidden texts; None if it shows none.
 
-        What it has in common with the frame that was asked for last is looked at again only if something was
-        redacted meanwhile, or if another item stands in a redacted one's place, which may have a new text.
-        `difference` tells how two frames differ, where that is known.
+        The part in common with the last frame is processed again only after a redaction, or if a replacement
+        item may have a new text. `difference` returns how two frames differ, if known.
         """
         if not self._raw:
             return None
@@ -182,10 +181,10 @@ class AnnotationState:
         if tail:
             made += shown[-tail:]
         self._shown, self._same = (frame, made), (shown, made, head, tail)
-        return made if made != frame else None  # equal is the same: placements are compared by identity
+        return made if made != frame else None  # return the same object: placements are compared by identity
 
     def same_ends(self, before: list[Placement], after: list[Placement]) -> tuple[int, int]:
-        """With how many of the same placements the last two that were left begin and end; of others: 0."""
+        """Return the lengths of the common head and tail of the last two redacted frames; 0 for others."""
         first, second, head, tail = self._same
         return (head, tail) if first is before and second is after else (0, 0)
 
@@ -194,13 +193,13 @@ class AnnotationState:
             return p
         state = self._digests.get(p.content.digest)
         if state is None and not p.own and (p.item, p.version) in self._raw:
-            state = "unknown"  # a wrapper stands around the text
+            state = "unknown"  # a wrapper surrounds the text
         return p if state is None else redacted(p, state, self._instead.get(p.item))
 
     def of_step(
         self, compactions: Sequence[Compaction], book: ItemTable, assembly: Assembly | None
     ) -> Annotations:
-        """The annotations of the step as a value for views."""
+        """Return the step's annotations as a value for views."""
         origin = None if assembly is None else _origin(assembly)
         if not (compactions or self.missing or self.redactions or self.envelopes or self._raw):
             return Annotations(ids=self.ids, origin=origin)
@@ -218,7 +217,7 @@ class AnnotationState:
 
 
 def _origin(assembly: Assembly) -> Origin | None:
-    """What set the thread off, from the marks that importers put on its first assembly."""
+    """Return what started the thread, by the marks of importers on its first assembly."""
     marks = assembly.metadata.get("ctxctl")
     if not isinstance(marks, dict):
         return None
@@ -230,12 +229,12 @@ def _origin(assembly: Assembly) -> Origin | None:
 
 
 def is_open(missing: MissingContext) -> bool:
-    """Whether a recorded gap is still unresolved."""
+    """Return whether a recorded gap is unresolved."""
     return missing.status not in OVER
 
 
 def _says_all(version: ItemVersion) -> bool:
-    """Whether a version has a text that nobody has redacted."""
+    """Return whether a version has an unredacted text."""
     return version.content is not None and version.record.redaction is None
 
 
@@ -272,7 +271,7 @@ def _summary_request(record: Compaction) -> SummaryRequest | None:
 
 
 def _redactions(records: list[Redaction], book: ItemTable) -> list[Redacted]:
-    """One entry for each item: the record and the item itself may both tell of the same redaction."""
+    """Return one entry per item. The record and the item may both tell of one redaction."""
     found: dict[str, Redacted] = {}
     for record in records:
         item = book.item_of(record.item_id)

@@ -21,14 +21,13 @@ def appended_frame(
     recorded: list[Placement],
     planned: SentStep | None,
 ) -> tuple[Basis, list[Placement], int]:
-    """The previous frame plus what this step sends, and how much of its head is surely the same.
+    """Return the basis, the previous frame with what this step sends, and how much of its head is the same.
 
-    Older copies of what is sent become stale, as do the copies of removed items; only a compaction takes
-    copies out.
+    Older copies of sent items become stale, as do copies of removed items. Only a compaction removes copies.
 
     Args:
-        recorded: The previous frame as the trace has it.
-        planned: What a policy sends in the place of what is recorded; None where the trace decides.
+        recorded: The previous frame as recorded.
+        planned: What a policy sends instead; None if the trace decides.
     """
     frame = list(recorded)
     index = thread.index
@@ -70,7 +69,7 @@ def appended_frame(
 def _sent(
     thread: ThreadData, facts: StepFacts, reading: FactsReading, planned: SentStep | None
 ) -> tuple[Basis, list[Placement]]:
-    """What this step adds to the history: the policy's plan, else by the strongest thing recorded."""
+    """Return what this step adds to the history, by the policy's plan or else by the strongest record."""
     if planned is not None:
         return "policy", planned.placements
     if facts.assembly is not None:
@@ -86,7 +85,7 @@ def _sent(
 
 
 def _separated(thread: ThreadData, separator: str | None) -> list[Placement]:
-    """An assembly's blocks: what stands between them stays theirs, whatever later ones have."""
+    """Return an assembly's blocks, each with this assembly's separator, whatever later ones use."""
     blocks = thread.assembled
     if separator is None or len(blocks) < 2:
         return blocks
@@ -97,10 +96,10 @@ def _separated(thread: ThreadData, separator: str | None) -> list[Placement]:
 def after_compactions(
     thread: ThreadData, compactions: list[Compaction], frame: list[Placement]
 ) -> tuple[list[Placement], set[str]]:
-    """A frame after compactions, in order; also the summaries that they put in.
+    """Return a frame after compactions, in order, and the summaries that they added.
 
-    A compaction takes out the copies of the version that its ref names, or all copies for a plain `ID`, and
-    puts its summary where they began, unless the frame holds that summary already.
+    A compaction removes the copies of the version that its ref names, or all copies for a plain `ID`. It puts
+    its summary where they began, unless the frame holds that summary already.
     """
     placed: set[str] = set()
     for compaction in compactions:
@@ -125,7 +124,7 @@ def after_compactions(
 
 
 def _carried_in(thread: ThreadData, reading: FactsReading, index: dict[str, int]) -> list[Placement]:
-    """Items recorded as skipped unchanged that no frame ever held: they came in before the trace."""
+    """Return items recorded as skipped unchanged that no frame held: they came before the trace."""
     carried: list[Placement] = []
     for ref in reading.unchanged():
         item = thread.book.item_of(ref.ref)

@@ -1,4 +1,4 @@
-"""Which items were added, updated, removed, skipped or omitted between two frames (DESIGN section 3)."""
+"""Find which items were added, updated, removed, skipped or omitted between two frames (DESIGN section 3)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ctxctl.model.results import Change, Counts, Placement
 
 
 class Cause(NamedTuple):
-    """Why an item left, or was never there."""
+    """The cause of an item's removal or omission."""
 
     cause: str | None
     reason: str | None = None
     into: str | None = None
     simulated: bool = False
-    """A policy did it, not the runtime."""
+    """Whether a policy removed it, not the runtime."""
 
 
 NO_CAUSE: Final = Cause(None)
@@ -30,7 +30,7 @@ UNRECORDED: Final = Cause("unrecorded")
 
 
 class NamedItem(NamedTuple):
-    """An item named at a step without being in its frame."""
+    """An item that a step names and its frame does not hold."""
 
     item: str
     placement: Placement
@@ -48,11 +48,11 @@ class ChangeContext(NamedTuple):
     """Candidates, omitted and dropped items, as recorded."""
     simulated: bool = False
     differs: Callable[[Placement, Placement], str] = lambda _was, _now: ""
-    """What is different in two renderings of one version."""
+    """Returns the difference of two renderings of one version."""
 
 
 class Changes(NamedTuple):
-    """The changes between two frames, and the tokens that flowed."""
+    """The changes between two frames, and the tokens that entered and left."""
 
     counts: Counts
     changes: tuple[Change, ...]
@@ -62,7 +62,7 @@ class Changes(NamedTuple):
 
 
 def rescored_items(before: Mapping[str, float], after: Mapping[str, float]) -> frozenset[str]:
-    """Items with a score in both that differ by more than the noise of the last digits."""
+    """Return items whose scores before and after differ by more than rounding noise."""
     return frozenset(
         item
         for item, score in after.items()
@@ -71,12 +71,12 @@ def rescored_items(before: Mapping[str, float], after: Mapping[str, float]) -> f
 
 
 def no_cause(_item: str) -> Cause:
-    """The cause of every removal between two frames that no facts connect."""
+    """Return the cause of any removal where no facts are known."""
     return UNRECORDED
 
 
 Copies = dict[str, list[Placement]]
-"""Current copies by item, in order; of an item with some outside of the delta the last one alone."""
+"""Current copies by item, in order. If an item has some outside of the delta, only the last one."""
 
 
 def changes_of(
@@ -88,12 +88,12 @@ def changes_of(
     *,
     list_skipped: bool = False,
 ) -> Changes:
-    """Compare a frame with the one before it.
+    """Compare a frame with the previous one.
 
-    `was` counts the current copies in `before` of the items that the delta or the step names
-    (`standing_copies` gives it), `after` is the new state and `delta` the middle in which they differ.
-    Work is proportional to the delta and to what the step names, except for an item with several current
-    copies, whose last one is looked for from the end, and for `list_skipped`, which goes through the frame.
+    `was` counts the current copies in `before` of the items that the delta or the step names (see
+    `standing_copies`). `after` is the new state and `delta` the difference. The cost is proportional to the
+    delta and to the named items, with two exceptions: the last copy of an item with several is searched from
+    the end, and `list_skipped` scans the frame.
     """
     if not list_skipped and _is_plain_growth(was, after, delta, context):
         return _growth(after, delta, context)
@@ -109,7 +109,7 @@ def _any_changes(
     *,
     list_skipped: bool = False,
 ) -> Changes:
-    """What `changes_of` says of any two frames."""
+    """Return the changes between any two frames."""
     flow = flow_of(delta)
     touched = dict.fromkeys([p.item for p in delta.inserted if not p.stale])
     touched.update(dict.fromkeys([p.item for p in delta.removed if not p.stale]))
@@ -151,7 +151,7 @@ def _any_changes(
 
 
 def unlisted_changes(delta: FrameDelta) -> Changes:
-    """What a delta adds and frees, without any change named or counted."""
+    """Return the tokens that a delta adds and frees, without listing or counting changes."""
     flow = flow_of(delta)
     return Changes(Counts(0, 0, 0, 0, 0), (), flow.new, flow.freed, frozenset())
 
@@ -159,7 +159,7 @@ def unlisted_changes(delta: FrameDelta) -> Changes:
 def _is_plain_growth(
     was: Mapping[str, int], after: FrameState, delta: FrameDelta, context: ChangeContext
 ) -> bool:
-    """Whether items have only come in, each once and none of them again, as at most steps."""
+    """Return whether items only entered, each once and for the first time, as at most steps."""
     if delta.removed or delta.reordered or context.named or context.rescored:
         return False
     current = after.current
@@ -167,7 +167,7 @@ def _is_plain_growth(
 
 
 def _growth(after: FrameState, delta: FrameDelta, context: ChangeContext) -> Changes:
-    """The same as `_any_changes`, where `_is_plain_growth`."""
+    """Return the result of `_any_changes` where `_is_plain_growth`."""
     inserted = delta.inserted
     tokens = {p.item: p.tokens for p in inserted}
     writer = _Writer(after, tokens, {}, _NONE, context)
@@ -180,7 +180,7 @@ def _growth(after: FrameState, delta: FrameDelta, context: ChangeContext) -> Cha
 
 
 def standing_copies(state: FrameState, delta: FrameDelta, named: Iterable[NamedItem]) -> dict[str, int]:
-    """Current copies, before an edit, of the items that the edit or the step's facts speak of."""
+    """Return the number of current copies, before an edit, of the items that the edit or the step names."""
     current = state.current
     counts = {p.item: current.get(p.item, 0) for p in delta.removed}
     counts.update((p.item, current.get(p.item, 0)) for p in delta.inserted)
@@ -189,7 +189,7 @@ def standing_copies(state: FrameState, delta: FrameDelta, named: Iterable[NamedI
 
 
 def compare_frames(before: list[Placement], after: list[Placement], context: ChangeContext) -> Changes:
-    """The plain definition: the changes between any two frames."""
+    """Return the changes between any two frames by the plain definition."""
     state = FrameState()
     state.move_to(after, delta_of([], after))
     current: dict[str, int] = {}
@@ -202,13 +202,13 @@ def compare_frames(before: list[Placement], after: list[Placement], context: Cha
 def _side(
     touched: Iterable[str], middle: list[Placement], current: Mapping[str, int], frame: list[Placement]
 ) -> Copies:
-    """The current copies of touched items on one side of a delta."""
+    """Return the current copies of touched items on one side of a delta."""
     copies: Copies = {}
     for placement in middle:
         if not placement.stale:
             copies.setdefault(placement.item, []).append(placement)
     short = {item for item in touched if len(copies.get(item, ())) < current.get(item, 0)}
-    if short:  # Other copies lie outside the middle.
+    if short:  # other copies are outside of the middle
         for item in short:
             copies[item] = []
         for placement in reversed(frame):
@@ -221,7 +221,7 @@ def _side(
 
 
 def _other_copies(after: FrameState, delta: FrameDelta) -> set[str]:
-    """Items whose current copies are of other versions or renderings than before, however many there are."""
+    """Return items whose current copies have other versions or renderings than before."""
     balance: dict[int, int] = {}
     items: dict[int, str] = {}
     for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
@@ -238,10 +238,10 @@ def _other_copies(after: FrameState, delta: FrameDelta) -> set[str]:
 
 
 def _moved(delta: FrameDelta) -> frozenset[str]:
-    """Items of which a kept placement is not where both frames have it: in one order, in one segment.
+    """Return items with a kept placement that moved: to another place in the order, or to another segment.
 
-    Kept are as many copies as both frames hold.  Of one copy more or less it is open which one it was: taken
-    are those with which most stays, a longest common subsequence of the two frames.
+    As many copies are kept as both frames hold. If an item has more or fewer copies than before, it is
+    unknown which one is new or gone; the longest common subsequence of the two frames decides.
     """
     if not delta.reordered and not _rekept(delta):
         return frozenset()
@@ -256,7 +256,7 @@ def _marks(placements: list[Placement]) -> list[tuple[int, str]]:
 
 
 def _in_common(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterable[int]:
-    """Indices in `after` of a longest common subsequence, in bounded work (a shorter one if too long)."""
+    """Return indices in `after` of a long common subsequence, the longest if bounded work allows."""
     rows = {mark: at for at, mark in enumerate(before)}
     shared = [at for at, mark in enumerate(after) if mark in rows]
     if len(rows) == len(before) and len(set(after)) == len(after):
@@ -267,7 +267,7 @@ def _in_common(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterabl
 
 
 def _rekept(delta: FrameDelta) -> bool:
-    """Whether something left and came back as another object of the same key."""
+    """Return whether something left and came back as another object with the same key."""
     if not delta.removed or not delta.inserted:
         return False
     keys = {p.key for p in delta.removed if not p.stale}
@@ -275,7 +275,7 @@ def _rekept(delta: FrameDelta) -> bool:
 
 
 def longest_increasing(rows: list[int]) -> set[int]:
-    """Indices of one longest strictly increasing subsequence (the one patience sorting ends with)."""
+    """Return indices of one longest strictly increasing subsequence, by patience sorting."""
     tails: list[int] = []
     ends: list[int] = []
     back: list[int] = []
@@ -299,7 +299,7 @@ def longest_increasing(rows: list[int]) -> set[int]:
 def _in_order(
     present: list[Change], noted: frozenset[str], after: FrameState, delta: FrameDelta, writer: _Writer
 ) -> list[Change]:
-    """The changes in the order of the frame, with unchanged items that moved or were rescored."""
+    """Return the changes in frame order, with unchanged items that moved or were rescored."""
     listed = {change.item for change in present}
     unchanged = {item for item in noted if item not in listed and item in after.current}
     if not unchanged and listed <= {p.item for p in delta.inserted}:
@@ -322,7 +322,7 @@ def _once(named: tuple[NamedItem, ...]) -> Iterable[NamedItem]:
 
 
 def _with_skipped(frame: list[Placement], present: list[Change], writer: _Writer) -> list[Change]:
-    """All items of the frame in its order: the changed ones as they are, the others as skipped."""
+    """Return all items of the frame in its order, with the unchanged ones as skipped."""
     changed = {change.item: change for change in present}
     listed: list[Change] = []
     seen: set[str] = set()

@@ -1,8 +1,7 @@
-"""Going to any step of a replay without beginning at the first one.
+"""Random access to the steps of a replay.
 
-While a trace is replayed once, snapshots of the engine are kept, thinned out so that their number and size
-stay bounded; a step is then reached from the nearest snapshot before it, or from where the last request
-ended.
+The first replay of a trace keeps snapshots of the engine, thinned out so that their number and size are
+bounded. A step is then replayed from the nearest snapshot before it, or from the last position.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step, Turn
 
-_CELLS = 250_000
-"""How much all snapshots may hold together, in units of 32 bytes (`Engine.weight`): 8 MB."""
-_RECENT = 48
-"""Steps kept whole."""
-_RECENT_PLACEMENTS = 200_000
-"""Placements that these may have together."""
+_MAX_SNAPSHOT_CELLS = 250_000
+"""Most memory of all snapshots, in units of 32 bytes (`Engine.weight`): 8 MB."""
+_MAX_RECENT = 48
+"""Most recent steps kept whole."""
+_MAX_RECENT_CELLS = 200_000
+"""Most placements that the recent steps may hold together."""
 
 Source = Callable[[int, int], Iterable[Event]]
-"""Events from a byte offset and its line number on."""
+"""Returns events from a byte offset and its line number on."""
 
 
 class StepAt(NamedTuple):
-    """A finished step with its frame, and the turn that it ended, if it did."""
+    """A finished step with its frame, and the turn that it ended, if any."""
 
     step: Step
     placements: list[Placement]
@@ -40,29 +39,29 @@ class StepAt(NamedTuple):
 
     @property
     def done(self) -> tuple[Step | Turn, ...]:
-        """The step, and the turn if there is one."""
+        """The step, and the turn if it ended one."""
         return (self.step,) if self.turn is None else (self.step, self.turn)
 
 
 class Snapshot(NamedTuple):
-    """An engine as it was at some time, parked, and how to go on from there: with a copy of it."""
+    """A parked engine, and where to continue with a copy of it."""
 
     done: int
-    """Steps finished before it."""
+    """Number of steps finished before it."""
     offset: int
     line: int
     engine: Engine
     cells: int
     mark: object
-    """What the owner of the snapshots needs to go back to this state, if it ever does."""
+    """Data for the snapshots' owner to return to this state."""
 
 
 def ignore_problem(_problem: Problem) -> None:
-    """Drop a problem: the first pass has reported it already."""
+    """Drop a problem: the first pass has already reported it."""
 
 
 def rest_of_trace(engine: Engine) -> Engine:
-    """A copy that is good for `end` only: without threads that are over, and what new events would need."""
+    """Return a reduced copy for `end` only, without ended threads and data for new events."""
     twin = Engine(engine.rules, ignore_problem)
     twin.threads = {key: thread.copy() for key, thread in engine.threads.items() if thread.ids is not None}
     twin.turns = {key: turn.copy() for key, turn in engine.turns.items() if key in twin.threads}
@@ -71,7 +70,7 @@ def rest_of_trace(engine: Engine) -> Engine:
 
 
 class Snapshots:
-    """Engine states along a trace, at a spacing that grows with their size."""
+    """Engine snapshots along a trace, with a spacing that grows with their size."""
 
     def __init__(self, start: Engine, mark: object = None) -> None:
         twin = start.copy(ignore_problem)
@@ -81,11 +80,11 @@ class Snapshots:
         self._cells = 0
 
     def due(self, done: int) -> bool:
-        """Whether a copy of an engine that has finished `done` steps would be kept."""
+        """Return whether a snapshot after `done` steps would be kept."""
         return done - self._all[-1].done >= self._spacing
 
     def offer(self, engine: Engine, done: int, offset: int, line: int, mark: object = None) -> None:
-        """Keep a copy of the engine if one is due; it has finished `done` steps and goes on at `offset`."""
+        """Keep a copy of the engine if one is due. It has finished `done` steps and continues at `offset`."""
         if not self.due(done):
             return
         cells = engine.weight()
@@ -93,7 +92,7 @@ class Snapshots:
         twin.park()
         self._all.append(Snapshot(done, offset, line, twin, cells, mark))
         self._cells += cells
-        while self._cells > _CELLS and len(self._all) > 2:
+        while self._cells > _MAX_SNAPSHOT_CELLS and len(self._all) > 2:
             self._spacing *= 2
             kept = self._all[:1]
             for snapshot in self._all[1:]:
@@ -105,42 +104,42 @@ class Snapshots:
             self._cells = sum(s.cells for s in kept)
 
     def back(self, offset: int) -> Snapshot:
-        """The last state that goes on at `offset` or before; those behind it are dropped."""
+        """Return the last snapshot at or before `offset`. Drop the later ones."""
         kept = [snapshot for snapshot in self._all if snapshot.offset <= offset]
         self._all = kept
         self._cells = sum(s.cells for s in kept)
         return kept[-1]
 
     def before(self, ordinal: int) -> Snapshot:
-        """The last state in which the step of this ordinal is not finished."""
+        """Return the last snapshot before the step of this ordinal is finished."""
         return self._all[bisect_right(self._all, ordinal, key=lambda s: s.done) - 1]
 
 
 class RecentSteps:
-    """The steps that were kept last, by ordinal: some dozens, fewer where their frames are large."""
+    """The last steps by ordinal: some dozens, fewer if their frames are large."""
 
     def __init__(self) -> None:
         self._ats: OrderedDict[int, StepAt] = OrderedDict()
         self._placements = 0
 
     def get(self, ordinal: int) -> StepAt | None:
-        """A step, if it is one of them."""
+        """Return a step if it is kept; else None."""
         return self._ats.get(ordinal)
 
     def keep(self, ordinal: int, at: StepAt) -> None:
-        """Keep another one."""
+        """Keep one more step."""
         self._ats[ordinal] = at
         self._placements += len(at.placements)
-        while len(self._ats) > 1 and (len(self._ats) > _RECENT or self._placements > _RECENT_PLACEMENTS):
+        while len(self._ats) > 1 and (len(self._ats) > _MAX_RECENT or self._placements > _MAX_RECENT_CELLS):
             _, oldest = self._ats.popitem(last=False)
             self._placements -= len(oldest.placements)
 
 
 class ReplayCursor:
-    """Fetches steps by ordinal.  Not thread-safe; the inspector serialises its use.
+    """Fetches steps by ordinal. Not thread-safe; the inspector serialises its use.
 
-    `whole`: what is open where the source ends is over.  Without it there are only the steps that an event
-    has finished, and the source may grow meanwhile.
+    With `whole`, steps still open at the end of the source are finished. Without it, only steps that an event
+    finished exist, and the source may grow.
     """
 
     def __init__(self, snapshots: Snapshots, source: Source, *, whole: bool = True) -> None:
@@ -152,7 +151,7 @@ class ReplayCursor:
         self._next = 0
 
     def at(self, ordinal: int) -> StepAt:
-        """The step of this ordinal; raises IndexError beyond the last."""
+        """Return the step of this ordinal. Raises IndexError beyond the last."""
         found = self._recent.get(ordinal)
         if found is not None:
             self._recent.move_to_end(ordinal)
@@ -171,7 +170,7 @@ class ReplayCursor:
 
     def _keep(self, ordinal: int, found: StepAt) -> None:
         self._recent[ordinal] = found
-        if len(self._recent) > _RECENT:
+        if len(self._recent) > _MAX_RECENT:
             self._recent.popitem(last=False)
 
 
@@ -185,7 +184,7 @@ def _walk(start: Snapshot, source: Source, *, whole: bool) -> Iterator[StepAt]:
 
 
 def steps_with_turns(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[StepAt]:
-    """Each step with its frame, and with the turn that follows it where it is its turn's last."""
+    """Yield each step with its frame, and with its turn if it is the last step of it."""
     waiting: Step | None = None
     for result in done:
         if not isinstance(result, Step):
@@ -198,13 +197,12 @@ def steps_with_turns(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[St
 
 
 Closed = Callable[[ThreadState], None]
-"""Told of a thread whose step has just been closed: its frame and its ids are still that step's."""
+"""Called with a thread when its step is closed, while its frame and ids are still that step's."""
 
 
 class SizingEngine(Engine):
-    """Takes events as `Engine` does, and works out what each step holds and how large that is: nothing that
-    only views show.  It gives no steps and no turns: `closed` is told of each step.
-    """
+    """Computes only each step's contents and sizes, nothing that only views show. It returns no steps or
+    turns but calls `closed` for each step."""
 
     def __init__(self, rules: ReplayRules, report: Callable[[Problem], None]) -> None:
         super().__init__(rules, report)

@@ -1,7 +1,7 @@
-"""A session as it had been without some items, or with other texts in their place: edits of a what-if.
+"""Edits of a what-if: a session without some items, or with other texts in their place.
 
-Both are edits of what was recorded, and come before any policy: what is dropped was never there for it, and
-what is set has its other text from the first frame on.  All else stays as the trace has it.
+Edits apply to the record before any policy: a dropped item was never there, and a set text holds from the
+first frame on. Nothing else changes.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ _NOBODY: frozenset[str] = frozenset()
 
 
 class EditText(NamedTuple):
-    """What stands in the place of an item's text."""
+    """A text that replaces an item's text."""
 
     content: Content
     version: str | None
-    """What the version is called from now on: versions of one text are one version, and no update."""
+    """The name of the replaced version. Versions with one text are one version, so no update."""
 
 
 Texts = Mapping[str, Mapping[str | None, EditText]]
-"""By item, by its version."""
+"""Replacement texts by item, then by version."""
 _UNSET: Texts = {}
 
 
 class Edits(msgspec.Struct, frozen=True):
-    """What is dropped and what is set, by thread: an id means something in its own thread only."""
+    """The dropped items and set texts, by thread. An id is valid only in its own thread."""
 
     dropped: Mapping[ThreadKey, frozenset[str]] = msgspec.field(default_factory=dict)
-    """Items that were never there."""
+    """Items dropped from the session."""
     texts: Mapping[ThreadKey, Texts] = msgspec.field(default_factory=dict)
 
     def of(self, key: ThreadKey) -> ThreadEdits:
-        """The edits at work on one thread."""
+        """Return the edits of one thread."""
         return ThreadEdits(self.dropped.get(key, _NOBODY), self.texts.get(key, _UNSET))
 
 
 class PartialFrame:
-    """A recorded frame and the part of it that is shown; the work of a step grows with what changed."""
+    """A recorded frame and its shown part. The cost of a step is proportional to its changes."""
 
     def __init__(self) -> None:
         self.recorded: list[Placement] = []
-        """The whole frame."""
+        """The whole recorded frame."""
         self._shown: list[Placement] = []
         self._hidden = 0
-        """Placements of the recorded frame that are not shown."""
+        """Number of recorded placements that are not shown."""
         self._counted = (0, 0)
-        """A place in the recorded frame, and how many placements before it are shown."""
+        """A position in the recorded frame, and the number of shown placements before it."""
 
     def hides(self, placement: Placement) -> bool:
-        """Whether a placement is not shown."""
+        """Return whether a placement is not shown."""
         raise NotImplementedError
 
     def frame(self, delta: FrameDelta) -> FrameDelta:
-        """How the shown frame differs from the last shown one, given the recorded frame's difference."""
+        """Return how the shown frame changes, given the recorded frame's change."""
         shown, hides = self._shown, self.hides
         self.recorded = after = delta.after
         came = sum(map(hides, delta.inserted))
@@ -80,9 +80,9 @@ class PartialFrame:
         return delta_of(shown, made, head, tail)
 
     def _head(self, delta: FrameDelta, ends: int) -> int:
-        """Shown placements before the delta's middle; `ends`: how many there are before and behind it.
+        """Return the number of shown placements before the delta's middle; `ends`: those before and after it.
 
-        Counted from the beginning, from the end, or from where the middle was last: what is nearest.
+        They are counted from the start, the end or the last middle, whichever is nearest.
         """
         front, behind, (place, before) = delta.prefix, delta.suffix, self._counted
         if abs(front - place) < min(front, behind):
@@ -95,42 +95,41 @@ class PartialFrame:
         return found
 
     def _number(self, placements: list[Placement]) -> int:
-        """How many of them are shown."""
+        """Return how many placements are shown."""
         return sum(not self.hides(p) for p in placements)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
-        """Count the texts anew, because sizes differ from here on."""
+        """Recount the texts after sizes have changed."""
         self.recorded, self._shown = anew(self.recorded), anew(self._shown)
 
 
 class SentPart(PartialFrame):
-    """A thread's frame without what, by the bills, was not sent (DESIGN section 3, the bill is right)."""
+    """A thread's frame without what the bills show was not sent (DESIGN section 3, the bill is right)."""
 
     def __init__(self, frame: list[Placement]) -> None:
         super().__init__()
         self.recorded = self._shown = frame
         self._unsent: set[Placement] = set()
         self._sent: set[Placement] | None = None
-        """Placements that the last request is known to have sent; None: all that are shown."""
+        """Placements that the last request is known to have sent; None if all shown ones were."""
 
     def copy(self) -> SentPart:
-        """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
+        """Return an independent copy, for a snapshot of a replay. Frames are immutable and are shared."""
         twin = SentPart(self.recorded)
         twin.__dict__.update(self.__dict__)
         twin._unsent = set(self._unsent)
         return twin
 
     def hides(self, placement: Placement) -> bool:
-        """Whether it left the window.  Content that enters again is another placement, or was removed
-        before."""
+        """Return whether a placement left the window. Content that enters again is another placement."""
         return placement in self._unsent
 
     def keep(self, sent: set[Placement]) -> None:
-        """Show, from the next frame on, only what the last request is known to have sent."""
+        """From the next frame on, show only what the last request is known to have sent."""
         self._sent = sent
 
     def frame(self, delta: FrameDelta) -> FrameDelta:
-        """As in any partial frame; after a cut it begins from what is known to have been sent."""
+        """Return how the shown frame changes. After a cut, it begins from what is known to have been sent."""
         before, sent, self._sent = self._shown, self._sent, None
         if sent is not None:
             cut = [p for p in before if p not in sent]
@@ -146,14 +145,14 @@ class SentPart(PartialFrame):
         return made if sent is None else delta_of(before, made.after)
 
     def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
-        """Count the texts anew, those that are not shown as well."""
+        """Recount the texts after sizes have changed, those not shown too."""
         super().recount(anew)
         self._unsent = set(anew(list(self._unsent)))
         self._sent = None if self._sent is None else set(anew(list(self._sent)))
 
 
 class ThreadEdits(PartialFrame):
-    """The edits of one thread, and its recorded frame beside the edited one."""
+    """The edits of one thread, with its recorded and its edited frame."""
 
     def __init__(self, dropped: frozenset[str], texts: Texts) -> None:
         super().__init__()
@@ -161,19 +160,19 @@ class ThreadEdits(PartialFrame):
         self.texts = texts
 
     def copy(self) -> ThreadEdits:
-        """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
+        """Return an independent copy, for a snapshot of a replay. Frames are immutable and are shared."""
         twin = ThreadEdits(self.dropped, self.texts)
         twin.__dict__.update(self.__dict__)
         return twin
 
     def hides(self, placement: Placement) -> bool:
-        """Whether its item is dropped."""
+        """Return whether its item is dropped."""
         return placement.item in self.dropped
 
     def changes(self, held: Mapping[str, int]) -> bool:
-        """Whether the frame is another one than the recorded one; `held`: current copies by item."""
+        """Return whether the edited frame differs from the recorded one; `held`: current copies by item."""
         return self._hidden > 0 or any(item in held for item in self.texts)
 
     def named(self, named: Iterable[NamedItem]) -> tuple[NamedItem, ...]:
-        """What a step names without having it in its frame; nobody names what was never there."""
+        """Return what a step names outside its frame, without dropped items."""
         return tuple(one for one in named if one.item not in self.dropped)

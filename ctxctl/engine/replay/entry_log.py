@@ -1,8 +1,7 @@
-"""When each copy in a frame came in: a small log of what entered and left, kept beside a replay.
+"""A log of when each copy entered and left a thread's frames, kept beside a replay.
 
-An entry is a dozen bytes, and there is one for each placement that a step put in or took out, so the log is
-small beside the rows of the steps.  Nothing is replayed to answer: the log is read backwards from the step
-that is asked for, until every copy of its frame is explained.
+An entry takes a dozen bytes, and there is one for each placement that a step adds or removes. An answer reads
+the log backwards from a step until each copy of its frame is explained; nothing is replayed.
 """
 
 from __future__ import annotations
@@ -18,32 +17,32 @@ from ctxctl.model.results import Placement
 
 
 class PresentSince(NamedTuple):
-    """Since which step a copy is in the window, by ordinals."""
+    """Ordinals of the steps since which a copy and its item are in the window."""
 
     copy: int
-    """This copy: there have been as many of its key ever since, without a break."""
+    """Since when this copy is there: as many copies of its key have been there without a break."""
     item: int
-    """Any copy of its item: the window has held one ever since."""
+    """Since when any copy of its item is there, without a break."""
 
 
 class EntryLog:
-    """What entered and left the frames of one thread, in order; one thread of control writes, any read."""
+    """What entered and left the frames of one thread, in order. Only the controlling thread writes."""
 
     def __init__(self) -> None:
         self._ordinals = array("l")
         self._keys = array("i")
-        """Of an entry: the placement's key, negative where it left."""
+        """Placement key of each entry; negative if it left."""
         self._items = array("i")
         self._numbers: dict[str, int] = {}
-        """Of items, in the order of their first entry."""
+        """Numbers of items, in the order of first entry."""
         self.steps = 0
-        """One more than the ordinal of the last step noted."""
+        """One more than the ordinal of the last logged step."""
 
     def note(self, ordinal: int, delta: FrameDelta) -> None:
-        """Take in the next step of the thread."""
+        """Add the next step of the thread."""
         for placement in delta.inserted:
             self._add(ordinal, placement, 1)
-        for placement in delta.removed:  # behind what came, so that an exchange is no gap when read backwards
+        for placement in delta.removed:  # removals follow entries, so an exchange is no gap
             self._add(ordinal, placement, -1)
         self.steps = ordinal + 1
 
@@ -54,7 +53,7 @@ class EntryLog:
         self._ordinals.append(ordinal)
 
     def cut(self, steps: int) -> EntryLog:
-        """The log as it was before the step of ordinal `steps`; this one stays for those who read it."""
+        """Return the log as of before step `steps`. This log does not change for its readers."""
         twin = EntryLog()
         end = bisect_left(self._ordinals, steps)
         twin._ordinals, twin._keys = self._ordinals[:end], self._keys[:end]
@@ -65,10 +64,9 @@ class EntryLog:
     def since(
         self, ordinal: int, frame: Sequence[Placement], later: Iterable[tuple[int, FrameDelta]] = ()
     ) -> list[PresentSince]:
-        """For each placement of a step's frame, since when it is there.
+        """Return since when each placement of a step's frame is there.
 
-        `later`: steps that are not in the log, the last one first, down to the one behind the log's end; the
-        frame is that of the first of them.
+        `later` holds steps after the log's end, the last one first. The frame is that of the first of them.
         """
         back = _Back(frame)
         for at, delta in later:
@@ -89,29 +87,29 @@ class EntryLog:
 
 
 class _Back:
-    """Counts copies from a frame backwards; the nth of a key came when there were fewer than n before."""
+    """Counts copies backwards from a frame. The nth copy of a key entered when there were fewer than n."""
 
     def __init__(self, frame: Sequence[Placement]) -> None:
         self._frame = frame
         self._copies = Counter(p.key for p in frame)
         self._wanted = dict(self._copies)
-        """By key, how many copies are not explained: the last ones of the frame are explained first."""
+        """Number of unexplained copies by key. The last copies in the frame are explained first."""
         self.items = Counter(p.item for p in frame)
-        """By item, the copies held at the place that was reached."""
+        """Number of copies held at the current position, by item."""
         self._open = set(self.items)
         self._left = len(frame) + len(self._open)
         self._since: dict[tuple[int, int], int] = {}
         self._entered: dict[str, int] = {}
 
     def left(self, key: int, item: str | None) -> None:
-        """Go back before a copy left."""
+        """Undo that a copy left."""
         if key in self._wanted:
             self._copies[key] += 1
         if item is not None:
             self.items[item] += 1
 
     def came(self, ordinal: int, key: int, item: str | None) -> bool:
-        """Go back before a copy came; whether all is explained."""
+        """Undo that a copy entered. Return whether all copies are explained."""
         wanted = self._wanted.get(key)
         if wanted is not None:
             count = self._copies[key]

@@ -1,4 +1,4 @@
-"""A sealed step with its usage becomes the value that every view reads: its sizes, its bill, its cache."""
+"""Turn a sealed step with its usage into a `Step`: its sizes, its bill, its cache."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ if TYPE_CHECKING:
     from ctxctl.engine.sizes.prefix import CommonPrefix
 
 _ERRORS: Final = {"exact": 0.02, "calibrated": 0.15}
-"""The share by which a count may be too small, by its method; what is sent around a text is not in it."""
-_FOREIGN: Final = 1.0
-"""The error of a count in another model's tokens: providers' tokenizers give at most twice as many."""
+"""The share by which a count may be too small, by method. Overhead around a text is not included."""
+_FOREIGN_ERROR: Final = 1.0
+"""The error of a count with another model's tokenizer: providers' tokenizers give at most twice as many."""
 
 
 def cache_of(
     thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: Window, *, real: bool
 ) -> Cache:
-    """A finished step's cache.
+    """Return a finished step's cache.
 
     Args:
         thread: Remembers the bill for the thread's next step.
@@ -105,7 +105,7 @@ def _broken_by(prefix: CommonPrefix, sealed: SealedStep) -> BrokenBy | None:
 
 
 def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: Window) -> Miss | None:
-    # Another model is the miss's own cause: what it would have read under the one before was not read.
+    # If the model changed, that is the cause: another model's cache was not read.
     before, prefix = thread.cached, sealed.prefix.shared if sealed.prefix is not None else None
     time = thread.asked or sealed.ids.time
     if usage is None or usage.input_tokens is None or window.used_method != "reported":
@@ -130,8 +130,8 @@ def _miss(thread: ThreadState, sealed: SealedStep, usage: Usage | None, window: 
 
 
 def _as_pass(request: BilledRequest, of: tuple[Pass, ...]) -> BilledRequest:
-    """A request as one of its passes was billed, if it had several: the first meets the cache of the request
-    before, the last leaves it to the next."""
+    """Return a request as one of its passes was billed. The first pass reads the previous request's cache,
+    and the last one writes the next request's."""
     for one in of:
         request = request._replace(
             input=one.input_tokens, read=one.cached_tokens, written=one.cache_write_tokens,
@@ -141,15 +141,15 @@ def _as_pass(request: BilledRequest, of: tuple[Pass, ...]) -> BilledRequest:
 
 
 def _error(window: Window) -> float:
-    """The error of the least exact method that a window is counted with."""
+    """Return the error of a window's least exact counting method."""
     named = {name.partition(":")[0] for name, tokens in window.by_method.items() if tokens}
-    return max((_ERRORS.get(name, _FOREIGN) for name in named), default=_FOREIGN)
+    return max((_ERRORS.get(name, _FOREIGN_ERROR) for name in named), default=_FOREIGN_ERROR)
 
 
 def answered(thread: ThreadState) -> Answer | None:
-    """What came in between the step's seal and the next step that a model answers; None: not known.
+    """Return the answer between the step's seal and the next request; None if unknown.
 
-    Importers and the recorder write an answer there; where only the next request's window brings it, it comes
+    Importers and the recorder write answers there. An answer recorded with the next request's window comes
     too late to be compared with the bill.
     """
     if thread.later is None:
@@ -158,7 +158,7 @@ def answered(thread: ThreadState) -> Answer | None:
     known = False
     for item in thread.later.entered:
         version = thread.book.latest.get(item)  # a compaction after the answer may have removed it
-        # A new version of what was said before is no answer.
+        # A new version of an earlier message is not an answer.
         if version is None or version.older is not None or not version.visible:
             continue
         kind = version.record.context_kind
@@ -174,7 +174,7 @@ def answered(thread: ThreadState) -> Answer | None:
 
 
 def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, int]:
-    """Tokens by counting method under its public name (DESIGN section 2, token counts)."""
+    """Return tokens by counting method under its public name (DESIGN section 2, token counts)."""
     names = {
         "counted": f"{'exact' if known else 'estimate'}:{encoding}",
         "calibrated": f"calibrated:{encoding}",
@@ -189,21 +189,19 @@ def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, 
 
 
 class _Settled(NamedTuple):
-    """What later steps rest on of a sealed one."""
+    """What later steps need to know of a sealed step."""
 
     model: str | None
     bill: UsageView | None
     size: SentSize
     by_method: dict[str, int]
-    """Tokens of the frame by counting method under its public name."""
+    """The frame's tokens by counting method under its public name."""
     cut: Cut | None
 
 
 def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
-    """Learn from a sealed step's bill what the sizes and frames of later steps rest on; values that only
-    views
-    show are left to `finish_step`.
-    """
+    """Apply a sealed step's bill to the state that later steps use. Values only for views are left to
+    `finish_step`."""
     sealed, usage = thread.sealed, thread.usage
     assert sealed is not None
     if usage is not None and usage.model is not None:
@@ -225,7 +223,7 @@ def settle_step(thread: ThreadState, rules: ReplayRules) -> _Settled:
 
 
 def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
-    """Close a thread's sealed step."""
+    """Turn a thread's sealed step into a `Step`."""
     sealed, usage, mode = thread.sealed, thread.usage, thread.mode
     total = usage.terms.stated_total_usd if usage is not None else None
     assert sealed is not None
@@ -281,7 +279,7 @@ def finish_step(thread: ThreadState, rules: ReplayRules) -> Step:
 def _size(
     thread: ThreadState, sealed: SealedStep, usage: UsageView | None, model: str | None, rules: ReplayRules
 ) -> SentSize:
-    """What the step sent; the thread remembers what its bill says of later ones."""
+    """Return what the step sent. The thread remembers what its bill says about later steps."""
     frame = thread.frame
     recorded = thread.recorded_tokens
     reported = billed_size(usage) if rules.target == MODEL else None
@@ -289,7 +287,7 @@ def _size(
         thread.provider = usage.provider or thread.provider
     other = None
     if reported is not None and _supposes_model(thread, rules):
-        # The bill is in the tokens of the model that sent it: nothing of it is learned of this one.
+        # The bill is in tokens of the model that sent it, so it says nothing of the supposed one.
         other = rules.scales.translated(reported, thread.model, rules.model)
         reported = None if other is None else other.tokens
     seen = ObservedStep(
@@ -308,7 +306,7 @@ def _size(
 
 
 def _supposes_model(thread: ThreadState, rules: ReplayRules) -> bool:
-    """Whether the step is shown as another model's than the one that sent it."""
+    """Return whether the step is shown for another model than the one that sent it."""
     return rules.model is not None and rules.model != thread.model
 
 
@@ -320,9 +318,9 @@ def _cut(
     by_method: dict[str, int],
     rules: ReplayRules,
 ) -> Cut | None:
-    """The cut that the bill shows; the next frame begins without what was cut.
+    """Return the cut that the bill shows. The next frame begins without what was cut.
 
-    A supposed frame has none: the bill is not of that frame.
+    A supposed frame has none, because the bill is for another frame.
     """
     billed = billed_size(usage) if rules.target == MODEL else None
     if billed is None:
@@ -343,14 +341,14 @@ def _cut(
 
 
 def _is_rebuilt(sealed: SealedStep, rules: ReplayRules) -> bool:
-    """Whether an importer rebuilt the step's window from a history, so that it may hold what was not sent."""
+    """Return whether an importer rebuilt the step's window, so that it may hold content that was not sent."""
     return rules.rebuilds_windows and sealed.settings.request is None
 
 
 def _oversized(
     thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules
 ) -> list[Placement]:
-    """New placements that are larger than the model's whole window: they were not sent."""
+    """Return new placements that are larger than the model's whole window, so they were not sent."""
     if not thread.entered or thread.altered or not _is_rebuilt(sealed, rules):
         return []
     limit = _limits(thread, sealed, model, rules).limits.window
@@ -360,7 +358,7 @@ def _oversized(
 
 
 def _oversized_cut(thread: ThreadState, sealed: SealedStep, large: list[Placement]) -> Cut:
-    """The cut of a request without a bill; the next frame begins without what was too large for it."""
+    """Return the cut of a request without a bill. The next frame begins without what was too large."""
     thread.keep_sent(set(thread.recorded()).difference(large))
     unsent = sum(least_tokens(placement.tokens, placement.method) for placement in large)
     now = BilledStep(0, 0, None, sealed.ids.first_line, sealed.ids.first_byte)
@@ -370,29 +368,29 @@ def _oversized_cut(thread: ThreadState, sealed: SealedStep, large: list[Placemen
 
 
 def _whole(sealed: SealedStep) -> str | None:
-    """The API whose request is recorded as its whole body; None: nothing says that it is."""
+    """Return the API if the request's whole body is recorded; None if that is unknown."""
     request = sealed.settings.request
     found = request.get("api") if request is not None else None
     return found if isinstance(found, str) else None
 
 
 def _breaks(sealed: SealedStep) -> bool:
-    """Whether what is sent beside the content may be another from this step on.
+    """Return whether the unrecorded part of requests may change at this step.
 
-    Not after a rewind: what it leaves is in the record, and the rest of the request stays (measured with
-    withheld bills, docs/calibration.md).
+    A rewind does not change it: only recorded content leaves (measured with withheld bills,
+    docs/calibration.md).
     """
     cut = bool(sealed.facts.compactions) or sealed.facts.causes == "cleared"
     return cut or sealed.changes.freed > LEFT_SHARE * sealed.before.used
 
 
 def _limits(thread: ThreadState, sealed: SealedStep, model: str | None, rules: ReplayRules) -> InForce:
-    """The limits that the step is held against."""
+    """Return the limits in force at the step."""
     named = model or rules.first_model
     for record in (sealed.facts.assembly, *sealed.facts.compactions):
         thread.compacted = compacted_at(record) or thread.compacted
     largest, compacted = thread.running.largest, thread.compacted
-    if _supposes_model(thread, rules):  # another model's sizes say nothing of this one's window
+    if _supposes_model(thread, rules):  # limits seen with the recorded model do not apply to another one
         largest, compacted = 0, None
     return limits_in_force(
         sealed.facts.budget, named, thread.provider, rules,
@@ -408,7 +406,7 @@ def _window(
     found: InForce,
     rules: ReplayRules,
 ) -> Window:
-    """The step's window under the limits in force, with the line at which its runtime compacts."""
+    """Return the step's window under the limits in force, with its runtime's compaction threshold."""
     window = window_view(size, thread.frame, by_method, found)
     line = threshold_in_force(thread, sealed, found, rules)
     if line is None:
@@ -417,7 +415,7 @@ def _window(
 
 
 def _compactions(thread: ThreadState, sealed: SealedStep) -> list[Compaction]:
-    """Those that took effect in the step's frame; of a thread's last step, those recorded behind it too."""
+    """Return the compactions in effect in the step's frame, and for a thread's last step also later ones."""
     if thread.over and thread.later is not None:
         return sealed.facts.compactions + thread.later.compactions
     return sealed.facts.compactions
@@ -433,7 +431,7 @@ def _stages(
     rules: ReplayRules,
 ) -> dict[str, StageView]:
     if rules.limits.given:
-        # Stages tell what was recorded; the supposed verdict stands beside the recorded one.
+        # Stages show what was recorded. The supposed verdict is shown beside the recorded one.
         plain = msgspec.structs.replace(rules, limits=AS_RECORDED)
         as_recorded = _limits(thread, sealed, rules.model or thread.model, plain)
         recorded = window_view(size, thread.frame, {}, as_recorded)
@@ -448,7 +446,7 @@ def _stages(
 
             views = followed_stages(views, thread.fitted.held)
     if rules.edits is not None:
-        return views  # what the runtime did with other contents is held against nothing
+        return views  # with other contents, the runtime's stages have nothing to be compared with
     if rules.recomputer is not None:
         from ctxctl.engine.simulate.recompute import recomputed_stages
 
@@ -461,7 +459,7 @@ def _stages(
 
 
 def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView | None:
-    """The bill is of what was sent: a frame out of which something was taken is not compared with it."""
+    """Return the step's bill. If the frame differs from what was sent, the bill is not compared with it."""
     if usage is None:
         return None
     altered = thread.altered
@@ -491,7 +489,7 @@ def _flags(
     *,
     supposed: bool,
 ) -> tuple[str, ...]:
-    """`supposed`: limits or contents are; what the runtime did under its own says nothing of these."""
+    """Return the step's flags; `supposed` if limits or contents are not the recorded ones."""
     facts = sealed.facts
     flags = []
     if not facts.injections:

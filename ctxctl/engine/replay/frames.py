@@ -1,7 +1,7 @@
-"""The frame of one thread and target, kept up to date by edits (DESIGN section 3, frame and ledger).
+"""The frame of one thread and target, updated by edits (DESIGN section 3, frame and ledger).
 
-A frame is a plain list of placements in order.  `FrameState` adds the sums that a step reports, each
-maintained from what an edit took out and put in, so a step costs what changed in it.
+A frame is a plain list of placements in order. `FrameState` adds a step's totals. It updates each total by
+what an edit removed and inserted, so the cost of a step is proportional to its changes.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from ctxctl.model.results import Placement
 
 _Name = TypeVar("_Name", int, str)
 _CITED = '"citations":{"enabled":true'
-"""In a document's form: Anthropic's switch.  In an answer `citations` is a list."""
+"""Citations are enabled in this document (Anthropic). In an answer, `citations` is a list."""
 
 
 class FrameDelta(NamedTuple):
-    """How two frames differ: between a common head and tail, which objects left and which came."""
+    """The difference of two frames: their common head and tail, and what was removed and inserted."""
 
     prefix: int
-    """Placements that both frames begin with."""
+    """Number of placements in the common head."""
     suffix: int
-    """Placements that both end with."""
+    """Number of placements in the common tail."""
     removed: list[Placement]
-    """Only in the previous frame, in its order."""
+    """Placements only in the previous frame, in its order."""
     inserted: list[Placement]
-    """Only in this frame, in its order."""
+    """Placements only in this frame, in its order."""
     reordered: bool
-    """Placements that both middles hold stand in another order."""
+    """Whether placements in both middles have another order."""
     before: list[Placement]
     after: list[Placement]
 
     def middles(self) -> tuple[list[Placement], list[Placement]]:
-        """What lies between the common head and tail, in both frames."""
+        """Return the parts of both frames between the common head and tail."""
         return (
             self.before[self.prefix : len(self.before) - self.suffix],
             self.after[self.prefix : len(self.after) - self.suffix],
@@ -43,7 +43,7 @@ class FrameDelta(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Tokens that entered and left, by the multiset difference of placements."""
+    """Tokens that entered and left, as a multiset difference of placements."""
 
     new: int
     freed: int
@@ -54,7 +54,7 @@ class Flow(NamedTuple):
 def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tail: int = 0) -> FrameDelta:
     """Compare two frames by the identity of their placements.
 
-    `head` and `tail` are numbers of placements known to be the same at either end; with them the work is
+    `head` and `tail` are numbers of placements known to be the same at either end. With them, the cost is
     proportional to the difference.
     """
     limit = min(len(before), len(after))
@@ -76,14 +76,14 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
 
 
 def entered_between(before: list[Placement], after: list[Placement]) -> list[Placement]:
-    """What stands in `after` between what both frames begin and end with: all that came, maybe more."""
+    """Return the middle of `after`: all placements that entered, and maybe others."""
     head = same_start(before, after)
     tail = same_end(before, after, min(len(before), len(after)) - head)
     return after[head : len(after) - tail]
 
 
 def _with_repeats(middle: FrameDelta) -> FrameDelta:
-    """The delta of middles in which one placement stands several times."""
+    """Return the delta of middles in which a placement occurs more than once."""
     old, new = middle.removed, middle.inserted
     spare = Counter(old)
     kept: list[Placement] = []
@@ -107,8 +107,8 @@ def _with_repeats(middle: FrameDelta) -> FrameDelta:
 
 
 def flow_of(delta: FrameDelta) -> Flow:
-    """What a delta adds and frees, keyed (item, version, rendering): order and staleness do not count."""
-    # Plain dicts: a `Counter` is slow with the few placements of most deltas.
+    """Return the tokens that a delta adds and frees, by (item, version, rendering)."""
+    # Use plain dicts: a `Counter` is slow for the few placements of most deltas.
     balance: dict[int, int] = {}
     by_key = {p.key: p for p in delta.removed}
     for p in delta.inserted:
@@ -132,12 +132,12 @@ def flow_of(delta: FrameDelta) -> Flow:
 
 
 def recorded_sum(placements: Iterable[Placement]) -> int:
-    """Tokens of placements as they are recorded, whatever text a what-if set in their place."""
+    """Return the tokens of placements as recorded, even if a what-if replaced their texts."""
     return sum(p.tokens if p.instead_of is None else p.instead_of for p in placements)
 
 
 class FrameState:
-    """The current frame of a thread, and its sums in tokens."""
+    """The current frame of a thread, and its totals in tokens."""
 
     __slots__ = (
         "by_method",
@@ -163,36 +163,36 @@ class FrameState:
         self.placements: list[Placement] = []
         self.used = 0
         self.counted = 0
-        """As counted, before any calibration."""
+        """Counted tokens, before any calibration."""
         self.recorded = 0
-        """As recorded: with the own texts of items for which a what-if set another one."""
+        """Recorded tokens: items whose text a what-if replaced count with their own text."""
         self.stale = 0
         """Tokens in stale placements."""
         self.uncounted = 0
-        """Placements without text or count."""
+        """Number of placements without text or count."""
         self.by_method: dict[str, int] = {}
         self.segments: dict[str, int] = {}
         self.current: dict[str, int] = {}
-        """Number of current copies by item; items without one are absent."""
+        """Number of current copies by item, where not 0."""
         self.keyed: dict[int, int] = {}
-        """Number of current copies by their keys."""
+        """Number of current copies by placement key."""
         self.held: dict[str, int] = {}
-        """Tokens that all copies of an item hold, stale ones included."""
+        """Tokens of all copies by item, stale ones included."""
         self.stale_copies: dict[str, int] = {}
         """Number of stale copies by item."""
         self.head = 0
-        """Placements that providers put first (tools, system)."""
+        """Number of placements that providers put first (tools, system)."""
         self.heads: dict[Placement, int] = {}
-        """These, with the number of copies of each; a stale copy is another one."""
+        """Copies of each placement that providers put first. A stale copy is a separate placement."""
         self.images = 0
-        """Placements that are images."""
+        """Number of images."""
         self.cites = 0
-        """Documents for which citations are asked."""
+        """Number of documents with citations enabled."""
         self.carried = 0
-        """Placements carried in from before the trace."""
+        """Number of placements carried in from before the trace."""
 
     def copy(self) -> FrameState:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = FrameState.__new__(FrameState)
         for name in FrameState.__slots__:
             value = getattr(self, name)
@@ -200,11 +200,11 @@ class FrameState:
         return twin
 
     def holds(self, item: str) -> bool:
-        """Whether some copy of an item is in the frame, a stale one included."""
+        """Return whether the frame has a copy of an item, a stale one included."""
         return item in self.current or item in self.stale_copies
 
     def held_before(self, delta: FrameDelta) -> Callable[[str], bool]:
-        """What `holds` said before the last edit, which was `delta`."""
+        """Return `holds` as it was before the last edit, `delta`."""
 
         def held(item: str) -> bool:
             copies = self.current.get(item, 0) + self.stale_copies.get(item, 0)
@@ -214,7 +214,7 @@ class FrameState:
         return held
 
     def move_to(self, after: list[Placement], delta: FrameDelta) -> None:
-        """Take `after` as the frame; `delta` is its difference from the present one."""
+        """Set the frame to `after`; `delta` is its difference from the current frame."""
         self.placements = after
         for placement in delta.removed:
             self._account(placement, -1)

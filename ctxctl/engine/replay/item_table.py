@@ -14,8 +14,8 @@ from ctxctl.model.results import Placement
 _MIN_DIGEST = 4
 """Shortest digest prefix accepted as an `@SUFFIX`, as git's shortest abbreviation."""
 _VERSION_DIGITS = 16
-_KNOWN = 1 << 15
-"""Item records remembered by identity; a trace whose every record differs in a date must not grow us."""
+_MAX_KNOWN_RECORDS = 1 << 15
+"""Number of item records remembered by identity. The bound matters if every record differs in a date."""
 _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 
 
@@ -39,25 +39,25 @@ class ItemVersion:
         self.before = before
         """The version, of any item, that the thread learned before this one."""
         self.older = older
-        """The version of the item that was learned before this one."""
+        """The previous version of this item."""
         self.namesake = namesake
-        """The version of the item learned last before this one that bears the same name."""
+        """The previous version of this item with the same name."""
         self.version = version
         self.record = record
         self.line = line
         self.visible = visible
         """Whether the target of this replay can see it."""
         self.placement: Placement | None = None
-        """Its plain placement (no wrapper), once made."""
+        """Its plain placement (no wrapper), if made."""
 
     @property
     def content(self) -> Content | None:
-        """The item's own text, where the trace has it."""
+        """The item's own text, if the trace has it."""
         return self.record.content
 
 
 def version_of(record: Item) -> str | None:
-    """An item record's version: given, else of its content, else its source's digest, else None."""
+    """Return an item record's version: as given, else by content digest, else by source digest, else None."""
     if record.version is not None:
         return record.version
     if record.content_digest is not None:
@@ -70,7 +70,7 @@ def version_of(record: Item) -> str | None:
 
 
 def base_id(record: Item, version: str | None) -> str:
-    """The item's id without an `@SUFFIX` that is its version or begins one of its digests.
+    """Return the item's id without an `@SUFFIX` that is its version or begins one of its digests.
 
     Any other suffix is part of the id: ids such as ``user@host`` exist.
     """
@@ -83,33 +83,32 @@ def base_id(record: Item, version: str | None) -> str:
 
 
 class _Parked(NamedTuple):
-    """What the chain of versions does not tell."""
+    """State that cannot be rebuilt from the chain of versions."""
 
     live: tuple[ItemVersion, ...]
     restated: tuple[ItemVersion, ...]
-    """The latest version of each item of which an older version was stated again."""
+    """The latest version of each item that went back to an older version."""
 
 
 class _Digests:
-    """The versions of one item by the digests of what they say, for refs that name one by its beginning.
+    """The versions of one item by digest, for refs that name a version by the start of a digest.
 
-    Kept sorted, so that a ref costs no look at all versions; what one means is remembered as long as no
-    later version has such a digest.
+    The digests are sorted, so a ref needs no scan. An answer is remembered until a later version matches.
     """
 
     def __init__(self) -> None:
         self.upto: ItemVersion | None = None
-        """The last version that is here."""
+        """The last version added."""
         self._sorted: list[tuple[str, int]] = []
-        """Digests, with the number of the version."""
+        """Digests, each with the index of its version."""
         self._whole: dict[str, int] = {}
-        """The same by the digests of sources as they were written, with the names of their algorithms."""
+        """Index of the version by source digest as written, with the name of its algorithm."""
         self._versions: list[ItemVersion] = []
         self._asked: dict[str, tuple[int, ItemVersion | None]] = {}
-        """By a digest's beginning, the number of versions that were here, and the answer."""
+        """By start of a digest: the number of versions when it was asked, and the answer."""
 
     def add(self, version: ItemVersion) -> None:
-        """Take in the next version."""
+        """Add the next version."""
         for digest in _digests(version.record):
             insort(self._sorted, (digest, len(self._versions)))
         self._whole.update(dict.fromkeys(version.record.source_digests, len(self._versions)))
@@ -117,7 +116,7 @@ class _Digests:
         self.upto = version
 
     def find(self, beginning: str) -> ItemVersion | None:
-        """The last version with a digest that begins so."""
+        """Return the last version with a digest that begins with `beginning`."""
         seen, found = self._asked.get(beginning, (-1, None))
         if seen < 0:
             at = bisect_left(self._sorted, (beginning, -1))
@@ -143,30 +142,30 @@ class ItemTable:
         self.latest: dict[str, ItemVersion] = {}
         self.versions: dict[tuple[str, str | None], ItemVersion] = {}
         self.newest: dict[str, ItemVersion] = {}
-        """By item, the version learned last; each leads to the one before, so that a copy shares them."""
+        """The newest version of each item. Each leads to the one before, so copies share them."""
         self._last: ItemVersion | None = None
         self._parked: _Parked | None = None
-        """What the tables are made from again; they are empty meanwhile."""
+        """What the tables are rebuilt from; they are empty while parked."""
         self.live: dict[str, ItemVersion] = {}
-        """Added or updated, not removed, not compacted away; in order of first appearance."""
+        """Items added or updated, and not removed or compacted away, by first appearance."""
         self.known: dict[Item, ItemVersion] = {}
-        """Version by item record: the reader hands out one object for equal records."""
+        """Version by item record. The reader returns one object for equal records."""
         self.appeared: list[ItemVersion] = []
-        """What became live since `settle`, in order."""
+        """Items that became live since `settle`, in order."""
         self.disturbed = False
-        """Something live was replaced or left since `settle`."""
+        """Whether a live item was replaced or left since `settle`."""
         self._digests: dict[str, _Digests] = {}
-        """Of items that a ref has named by a digest; each goes on from the versions that it knows."""
+        """Digests of items that a ref has named by digest. Each is extended on use."""
         self._renewed: set[str] = set()
-        """Items whose latest version became another since `take_renewed`."""
+        """Items whose latest version changed since `take_renewed`."""
 
     @property
     def last(self) -> ItemVersion | None:
-        """The version learned last of all; by way of `before` it leads to all others."""
+        """The version learned last. Its `before` leads to all others."""
         return self._last
 
     def copy(self) -> ItemTable:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = ItemTable(self.target)
         twin._last = self._last
         if self._parked is not None:
@@ -182,7 +181,7 @@ class ItemTable:
         return twin
 
     def park(self) -> None:
-        """Let go of the tables: from here on the book can only be copied, and the copy has them again."""
+        """Free the tables. After this, the table can only be copied."""
         if self._parked is None:
             newest = self.newest
             restated = tuple(v for v in self.latest.values() if newest[v.item] is not v)
@@ -190,7 +189,7 @@ class ItemTable:
             self.latest, self.versions, self.newest, self.live = {}, {}, {}, {}
 
     def relearn(self) -> None:
-        """Make the tables again that follow from what was learned last."""
+        """Rebuild the tables that follow from the chain of versions."""
         learned = []
         version = self._last
         while version is not None:
@@ -207,17 +206,17 @@ class ItemTable:
         self.live = {v.item: v for v in parked.live}
 
     def settle(self) -> None:
-        """Forget what changed among the live items; called when a frame has been taken from them."""
+        """Forget which live items changed. Call this after a frame was made from them."""
         self.appeared = []
         self.disturbed = False
 
     def take_renewed(self) -> set[str]:
-        """Items whose latest version became another since this was asked last."""
+        """Return the items whose latest version changed since the last call."""
         renewed, self._renewed = self._renewed, set()
         return renewed
 
     def enter(self, record: Item, line: int) -> ItemVersion:
-        """Take in an added or updated item; it is live from here on."""
+        """Add an added or updated item. It is live from now on."""
         version = self.learn(record, line)
         before = self.live.get(version.item)
         if before is not version:
@@ -229,12 +228,12 @@ class ItemTable:
         return version
 
     def leave(self, item: str) -> None:
-        """Take an item out of the live ones, if it is there."""
+        """Remove an item from the live ones, if it is there."""
         if self.live.pop(item, None) is not None:
             self.disturbed = True
 
     def learn(self, record: Item, line: int) -> ItemVersion:
-        """Know an item without making it live (a summary before its compaction)."""
+        """Add an item without making it live (a summary before its compaction)."""
         known = self.known.get(record)
         if known is not None:
             if self.latest.get(known.item) is not known:
@@ -246,7 +245,7 @@ class ItemTable:
         visibility = record.visibility
         visible = self.target in visibility if visibility else self.target == "model"
         self._renewed.add(item)
-        if len(self.known) >= _KNOWN:
+        if len(self.known) >= _MAX_KNOWN_RECORDS:
             self.known.clear()
         stated = self.versions.get((item, name))
         if stated is not None and stated.visible == visible and _same(stated.record, record):
@@ -259,14 +258,14 @@ class ItemTable:
         return version
 
     def history(self, item: str) -> Iterator[ItemVersion]:
-        """All versions of an item, the one learned last first."""
+        """Return all versions of an item, the newest first."""
         version = self.newest.get(item)
         while version is not None:
             yield version
             version = version.older
 
     def find(self, ref: str) -> ItemVersion | None:
-        """The version that `ID` (its latest) or `ID@VERSION` names; None if this thread never saw it."""
+        """Return the version that `ID` (its latest) or `ID@VERSION` names; None if unknown here."""
         version = self.latest.get(ref)
         if version is not None:
             return version
@@ -279,7 +278,7 @@ class ItemTable:
         return self._by_digest(head, suffix)
 
     def _by_digest(self, item: str, beginning: str) -> ItemVersion | None:
-        """The version of an item learned last of which a digest begins so."""
+        """Return the newest version of an item with a digest that begins with `beginning`."""
         known = self._digests.get(item)
         if known is None:
             known = self._digests[item] = _Digests()
@@ -293,7 +292,7 @@ class ItemTable:
         return known.find(beginning)
 
     def source_of(self, ref: str) -> tuple[Mapping[Any, ItemVersion], Hashable, ItemVersion | None]:
-        """The table and the name under which `find` finds a ref, and the version; None if that looks on."""
+        """Return the dict and key by which `find` finds a ref, and the version (None: it uses digests)."""
         version = self.latest.get(ref)
         if version is not None:
             return self.latest, ref, version
@@ -301,9 +300,9 @@ class ItemTable:
         return self.versions, (head, suffix), self.versions.get((head, suffix))
 
     def item_of(self, ref: str) -> str:
-        """The item id that a ref speaks of, known or not.
+        """Return the item id of a ref, known or not.
 
-        `ID@SUFFIX` speaks of `ID` if the suffix looks like a digest or is a version of a known `ID`.
+        `ID@SUFFIX` means `ID` if the suffix looks like a digest or is a version of a known `ID`.
         """
         if ref in self.latest:
             return ref
@@ -315,12 +314,12 @@ class ItemTable:
         return head if head in self.latest and self.find(ref) is not None else ref
 
     def version_named(self, ref: str) -> str | None:
-        """The version of a ref `ID@VERSION` to a known item; None for a plain `ID` or an unknown item."""
+        """Return the version in a ref `ID@VERSION` to a known item; None for a plain `ID`."""
         item = self.item_of(ref)
         return ref[len(item) + 1 :] if item != ref else None
 
     def named(self, ref: str) -> tuple[str, str | None]:
-        """The item of a ref, and the version that it names; None for a plain `ID`."""
+        """Return the item of a ref, and the version that it names; None for a plain `ID`."""
         item = self.item_of(ref)
         if item == ref:
             return item, None
@@ -328,7 +327,7 @@ class ItemTable:
         return item, found.version if found is not None else ref[len(item) + 1 :]
 
     def compact(self, ref: str) -> None:
-        """Take a compaction's source out of the live items, if the version it names is the live one."""
+        """Remove a compaction's source from the live items, if the version it names is the live one."""
         found = self.find(ref)
         if found is None:
             self.leave(self.item_of(ref))
@@ -336,7 +335,7 @@ class ItemTable:
             self.leave(found.item)
 
     def summarised(self, ref: str, line: int) -> None:
-        """Make a compaction's summary live; a summary that was never described is known by its ref alone."""
+        """Make a compaction's summary live. An undescribed summary is known only by its ref."""
         version = self.find(ref)
         if version is None:
             version = self.learn(Item(item_id=ref, context_kind="thread_summary"), line)
@@ -350,7 +349,7 @@ class ItemTable:
 
 
 def _same(a: Item, b: Item) -> bool:
-    """Whether two records of one version would be placed alike."""
+    """Return whether two records of one version have the same placement."""
     return (
         a.content_digest == b.content_digest
         and a.context_kind == b.context_kind
@@ -366,7 +365,7 @@ def _has_digest(record: Item, prefix: str) -> bool:
 
 
 def _digests(record: Item) -> Iterator[str]:
-    """The digests of what an item says and of its sources, without the names of their algorithms."""
+    """Yield the digests of an item's content and sources, without the names of their algorithms."""
     if record.content_digest is not None:
         yield record.content_digest
     for digest in record.source_digests:

@@ -1,10 +1,8 @@
-"""The order of steps: that in which they begin in the trace, also where threads run side by side.
+"""The order of steps: by where they begin in the trace, also if threads run in parallel.
 
-A thread's step is known to be over only when its next one begins, and a sub-agent's last step has none.
-What looks ahead (an index of the trace) knows where each step says its last word.  So a step is finished
-there, and what steps of other threads say that began later waits until then: it is held, in line order, and
-taken as if each step stood by itself.  Held is what overlaps and no more; a trace whose steps stand one
-behind the other holds nothing.
+A thread's step is known to be over only when its next one begins, and a sub-agent's last step has none. The
+index of a trace knows where each step ends. So a step is finished there, and later steps of other threads
+wait until then: their events are held, in line order. Without overlap, nothing is held.
 """
 
 from __future__ import annotations
@@ -17,22 +15,22 @@ from ctxctl.model.event import Event
 
 
 class Until(NamedTuple):
-    """What lies ahead of a step that has begun."""
+    """What the index knows of a step that has begun."""
 
     end: int
-    """Byte behind the last line that belongs to it."""
+    """End of the last line that belongs to it, as a byte offset."""
     turn: bool
-    """It is the last one of its turn."""
+    """Whether it is the last step of its turn."""
     over: bool
-    """Its thread ends with it."""
+    """Whether its thread ends with it."""
 
 
 Ends = Callable[[ThreadKey, int], Until | None]
-"""By thread and the byte at which a step begins, where it ends; None: not known."""
+"""Returns a step's end by its thread and first byte; None if unknown."""
 
 
 class WaitingEvent(NamedTuple):
-    """An event that waits; without a place it is the end of its thread."""
+    """An event that waits. Without a place, it is the end of its thread."""
 
     event: Event
     place: EventPlace | None
@@ -40,21 +38,21 @@ class WaitingEvent(NamedTuple):
 
 
 class StepOrder:
-    """Which step is being taken, and what waits behind it, by step in the order in which they began."""
+    """The step being processed, and the events that wait for it, by step in the order of their beginning."""
 
     def __init__(self, ends: Ends) -> None:
         self.ends = ends
         self.head: ThreadKey | None = None
-        """The thread whose open step everything that began later waits for."""
+        """The thread whose open step all later steps wait for."""
         self.until: dict[ThreadKey, Until] = {}
-        """Of open steps."""
+        """Known ends of open steps."""
         self._waiting: dict[int, list[WaitingEvent]] = {}
         self._newest: dict[ThreadKey, int] = {}
-        """By thread, the last of its steps that wait."""
+        """The last waiting step of each thread."""
         self._count = 0
 
     def copy(self) -> StepOrder:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = StepOrder(self.ends)
         twin.head, twin._count = self.head, self._count
         twin.until = dict(self.until)
@@ -64,7 +62,7 @@ class StepOrder:
 
     @property
     def weight(self) -> int:
-        """How many events wait."""
+        """Number of events that wait."""
         return sum(map(len, self._waiting.values()))
 
     @property
@@ -74,17 +72,17 @@ class StepOrder:
 
     @property
     def is_due(self) -> bool:
-        """Whether `next` gives something."""
+        """Whether `next` returns anything."""
         return self.head is None and bool(self._waiting)
 
     def holds(self, place: EventPlace) -> bool:
-        """Whether an event has to wait."""
+        """Return whether an event has to wait."""
         if place.opened:
             return self.head is not None or bool(self._waiting)
         return place.cursor.key in self._newest
 
     def hold(self, event: Event, place: EventPlace) -> None:
-        """Let it wait; its thread's cursor goes on meanwhile."""
+        """Let an event wait. Its thread's cursor moves on meanwhile."""
         key = place.cursor.key
         if place.opened:
             self._count += 1
@@ -94,14 +92,14 @@ class StepOrder:
         self._waiting[self._newest[key]].append(WaitingEvent(event, frozen, key))
 
     def hold_end(self, event: Event, key: ThreadKey) -> bool:
-        """Let the end of a thread wait for its step, if that waits."""
+        """Let a thread's end wait for its step, if that waits."""
         number = self._newest.get(key)
         if number is not None:
             self._waiting[number].append(WaitingEvent(event, None, key))
         return number is not None
 
     def next(self) -> list[WaitingEvent] | None:
-        """What was held of the step that began first, once nothing stands before it."""
+        """Return the held events of the first step, once none precedes it."""
         if not self.is_due:
             return None
         number = next(iter(self._waiting))
@@ -112,26 +110,26 @@ class StepOrder:
         return found
 
     def begun(self, key: ThreadKey, first_byte: int) -> None:
-        """Note that a step is being taken."""
+        """Note that a step is being processed."""
         until = self.ends(key, first_byte)
         if until is None:
-            self.until.pop(key, None)  # nothing waits for a step of which nobody knows when it ends
+            self.until.pop(key, None)  # nothing waits for a step with an unknown end
         else:
             self.until[key] = until
             self.head = key
 
     def reached(self, key: ThreadKey, event: Event) -> Until | None:
-        """What is known of a thread's open step, if it is over with this event."""
+        """Return what is known of a thread's open step, if this event ends it."""
         until = self.until.get(key)
         return until if until is not None and event.offset + event.length + 1 >= until.end else None
 
     def done(self, key: ThreadKey) -> None:
-        """A thread's open step is finished."""
+        """Note that a thread's open step is finished."""
         self.until.pop(key, None)
         if self.head == key:
             self.head = None
 
 
 def no_lookahead() -> Ends | None:
-    """Answer that nothing lies ahead: the trace is still being written, or its threads do not matter."""
+    """Return None: the trace is still growing, or the order of its threads does not matter."""
     return None

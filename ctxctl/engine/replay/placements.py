@@ -1,4 +1,4 @@
-"""Turning items, blocks and unknown refs into placements; equal placements are one object."""
+"""Turn items, blocks and unknown refs into placements. Equal placements are one object."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ctxctl.model.vocab import rank_of, segment_of
 __all__ = ["Count", "Placer"]
 
 _MESSAGES = frozenset({"messages", "input", "contents"})
-"""Fields of a body that hold the conversation."""
+"""Body fields that hold the conversation."""
 _WEB_SEARCH = re.compile(r"web_search_\d")
-_BLOCKS = 1 << 15
-"""Blocks whose placement is remembered."""
+_MAX_REMEMBERED_BLOCKS = 1 << 15
+"""Number of blocks whose placement is remembered."""
 
 
 class _Placed(NamedTuple):
-    """How a block was placed, and what that rested on."""
+    """A remembered placement of a block, and what it depends on."""
 
     block: Block
-    """Kept so that its identity stays its own."""
+    """A reference that keeps the block's `id` from being reused."""
     segments: dict[str, str]
     known: Mapping[Any, ItemVersion]
-    """The table of the book in which its ref was found, and under which name."""
+    """The item table's dict in which the ref was found; `name` is its key."""
     name: Hashable
     version: ItemVersion
     placement: Placement
@@ -54,15 +54,15 @@ class Placer:
         self._blocks: dict[int, _Placed] = {}
         self._behind: dict[tuple[Placement, str], Placement] = {}
         self.texts: Texts = {}
-        """What stands in the place of recorded texts: supposed."""
+        """Texts of a what-if that replace recorded ones."""
         self.weigher = Weigher(count)
         self.anew: Reweigher | None = None
-        """What made today's sizes of earlier ones; None: they are the first."""
+        """Converts earlier placements to the current sizes; None while sizes have not changed."""
         self._plain: dict[ItemVersion, Placement] = {}
-        """With it, placements of items' own texts; copies of a replay share them."""
+        """Placements of items' own texts in the current sizes. Copies of a replay share them."""
 
     def copy(self, book: ItemTable) -> Placer:
-        """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
+        """Return a copy over a copied item table. Both share one table of keys."""
         twin = Placer(book, self._store, self._count)
         twin.weigher = self.weigher.copy()
         twin._keys, twin._next_key = self._keys, self._next_key
@@ -71,7 +71,7 @@ class Placer:
         return twin
 
     def recount(self) -> Reweigher:
-        """From here on the weigher gives other sizes; returns what makes them of the earlier ones."""
+        """Begin to use other sizes. Return what converts earlier placements to them."""
         for table in (self._made, self._twins, self._blocks, self._behind):
             table.clear()
         self._plain = {}
@@ -83,7 +83,7 @@ class Placer:
         return self._store.text(content)
 
     def plain(self, version: ItemVersion) -> Placement:
-        """The placement of an item's own text, without a wrapper."""
+        """Return the placement of an item's own text, without a wrapper."""
         if self.anew is not None:
             return self._plain_anew(version, self.anew)
         made = version.placement or self._made.get(("p", version))
@@ -98,7 +98,7 @@ class Placer:
         return made
 
     def _plain_anew(self, version: ItemVersion, anew: Reweigher) -> Placement:
-        """As `plain`, once sizes have changed in the middle of the replay."""
+        """Return `plain` after sizes have changed during the replay."""
         made = self._plain.get(version) or self._made.get(("p", version))
         if made is None and version.placement is not None:
             made = anew.one(version.placement)
@@ -112,17 +112,17 @@ class Placer:
         return made
 
     def known(self, ref: str) -> Placement | None:
-        """The placement that a ref names now; None if the thread never saw the item."""
+        """Return the placement that a ref names now; None if the thread never saw the item."""
         version = self._book.find(ref)
         return None if version is None else self.plain(version)
 
     def ref(self, ref: str) -> Placement:
-        """The placement of a ref outside any block (a selection, a carried-in item)."""
+        """Return the placement of a ref outside any block (a selection, a carried-in item)."""
         version = self._book.find(ref)
         return self.unknown(ref) if version is None else self.plain(version)
 
     def unknown(self, ref: str) -> Placement:
-        """A placement of something this thread never described: null version, uncounted."""
+        """Return a placement for an item that this thread never described: no version, uncounted."""
         made = self._made.get(("?", ref))
         if made is None:
             made = self._made["?", ref] = self._nameless(
@@ -131,7 +131,7 @@ class Placer:
         return made
 
     def carried(self, ref: str, item: str) -> Placement:
-        """An item that the model had before the trace began: known by its ref alone, uncounted."""
+        """Return a placement for an item from before the trace. Only its ref is known; it is uncounted."""
         version = self._book.version_named(ref) or (ref[len(item) + 1 :] or None)
         known = self._book.find(ref)
         plain = self._nameless(item, known.version if known is not None else version)
@@ -152,7 +152,7 @@ class Placer:
         )  # fmt: skip
 
     def block(self, block: Block, segments: dict[str, str]) -> list[Placement]:
-        """The placements of one assembly block: one for each item it refers to, at least one."""
+        """Return the placements of one assembly block: one for each item it refers to, at least one."""
         if not block.refs:
             return [self._anonymous(block)]
         if len(block.refs) == 1:
@@ -160,10 +160,10 @@ class Placer:
         return self._several(block, segments)
 
     def _several(self, block: Block, segments: dict[str, str]) -> list[Placement]:
-        """A block of several items: what is the block's as a whole is carried by one of them.
+        """Return the placements of a block of several items.
 
-        Its own text, and its estimate where there is no text, stand with the first item and the others hold
-        nothing more; a wrapper opens before the first and closes after the last.
+        The block's own text, or else its estimate, belongs to the first item, and the others hold nothing. A
+        wrapper opens before the first and closes after the last.
         """
         last = len(block.refs) - 1
         if block.content is not None:
@@ -182,7 +182,7 @@ class Placer:
         return found
 
     def singles(self, blocks: Iterable[Block], segments: dict[str, str]) -> list[Placement]:
-        """The placements of blocks with one ref each; see `single`."""
+        """Return the placements of blocks with one ref each; see `single`."""
         placed = self._blocks.get
         found = []
         for block in blocks:
@@ -194,10 +194,10 @@ class Placer:
         return found
 
     def single(self, block: Block, segments: dict[str, str]) -> Placement:
-        """The placement of a block with one ref.
+        """Return the placement of a block with one ref.
 
-        The reader hands out one object for equal blocks, so a block that was placed before is placed alike
-        as long as its ref still names the same version.
+        The reader returns one object for equal blocks. So the placement of a block is reused as long as its
+        ref names the same version.
         """
         memo = self._blocks.get(id(block))
         if memo is not None and memo.segments is segments and memo.known.get(memo.name) is memo.version:
@@ -206,13 +206,13 @@ class Placer:
         placement = self._in_block(ref, block, segments)
         known, name, version = self._book.source_of(ref)
         if version is not None:
-            if len(self._blocks) >= _BLOCKS:
+            if len(self._blocks) >= _MAX_REMEMBERED_BLOCKS:
                 self._blocks.clear()
             self._blocks[id(block)] = _Placed(block, segments, known, name, version, placement)
         return placement
 
     def wrapped(self, version: ItemVersion, before: str) -> Placement:
-        """An item's text behind a header that a policy puts there; simulated."""
+        """Return the placement of an item's text after a header that a policy adds; simulated."""
         memo = ("w", version, before)
         made = self._made.get(memo)
         if made is None:
@@ -224,7 +224,7 @@ class Placer:
         return made
 
     def marker(self, item: str, text: str) -> Placement:
-        """A marker text about an item that left; simulated."""
+        """Return the placement of a marker text about an item that left; simulated."""
         content = self._store.literal(text)
         name = f"marker:{item}"
         key = self._key(name, None, content.digest, 0)
@@ -236,7 +236,7 @@ class Placer:
         )  # fmt: skip
 
     def reworded(self, placement: Placement, text: str) -> Placement:
-        """The same copy with another text in its place; simulated."""
+        """Return the same copy with another text; simulated."""
         content = self._store.literal(text)
         key = self._key(placement.item, placement.version, content.digest, 0)
         size = self.weigher.size(content, None, placement.kind, key)
@@ -246,14 +246,14 @@ class Placer:
         )  # fmt: skip
 
     def resized(self, placement: Placement, tokens: int) -> Placement:
-        """The same copy with another size, where nobody knows its text; simulated."""
+        """Return the same copy with another size and an unknown text; simulated."""
         return msgspec.structs.replace(
             placement, tokens=tokens, method="declared", counted=tokens, content=None, digest=None,
             key=self._key(placement.item, placement.version, None, tokens), truncated=True, simulated=True,
         )  # fmt: skip
 
     def cut(self, placement: Placement, tokens: int) -> Placement:
-        """The same copy as a budget record left it, with the record's size and a text that nobody knows."""
+        """Return the same copy after a budget's cut, with the recorded size and an unknown text."""
         memo = ("c", placement, tokens)
         made = self._made.get(memo)
         if made is None:
@@ -265,7 +265,7 @@ class Placer:
         return made
 
     def stale(self, placement: Placement) -> Placement:
-        """The same copy, no longer the current one."""
+        """Return the same copy, marked as stale."""
         if placement.stale:
             return placement
         twin = self._twins.get(placement)
@@ -274,7 +274,7 @@ class Placer:
         return twin
 
     def behind(self, placement: Placement, separator: str) -> Placement:
-        """The same copy, behind another block of its assembly."""
+        """Return the same copy, with a separator before it."""
         twin = self._behind.get((placement, separator))
         if twin is None:
             twin = msgspec.structs.replace(placement, separator=separator)
@@ -282,9 +282,8 @@ class Placer:
         return twin
 
     def redacted_copy(self, placement: Placement, state: str, instead: str | None) -> Placement:
-        """The same copy without its text, which was redacted since: with that of the item that stands in its
-        place, else with none and with its size as it was.
-        """
+        """Return the same copy without its redacted text: with the replacement item's text, or else with no
+        text and the same size."""
         known = self._book.find(instead) if instead is not None else None
         if known is not None and known.content is None:
             known = None
@@ -305,7 +304,7 @@ class Placer:
     def _anonymous(self, block: Block) -> Placement:
         content = self._wrapped(block, block.content)
         digest = content.digest if content is not None else block.digest
-        # Without an id, only the text tells one block from another.
+        # Without an id, a block is identified by its text.
         name = f"block:{block.block_id if block.block_id is not None else (digest and digest[:16]) or '?'}"
         memo = ("b", name, digest, block.segment, block.role, block.token_estimate, block.redaction_state)
         made = self._made.get(memo)
@@ -323,19 +322,19 @@ class Placer:
         return made
 
     def version(self, version: ItemVersion) -> str | None:
-        """What a version is called here: versions that are all set to one text are one."""
+        """Return a version's name. Versions that a what-if sets to one text have one name."""
         said = self._set(version)
         return version.version if said is None else said.version
 
     def _set(self, version: ItemVersion) -> EditText | None:
-        """What is supposed in the place of a version's text."""
+        """Return the text of a what-if that replaces a version's text."""
         texts = self.texts.get(version.item) if self.texts else None
         return texts.get(version.version) if texts is not None else None
 
     def _in_block(
         self, ref: str, block: Block, segments: dict[str, str], *, joint: bool = False
     ) -> Placement:
-        """`joint`: its text is that of several items, and nobody knows which part is whose."""
+        """Return the placement of one ref of a block; `joint` if the text belongs to several items."""
         version = self._book.find(ref)
         estimate = block.token_estimate
         if version is None:
@@ -440,7 +439,7 @@ class Placer:
         )  # fmt: skip
 
     def _own_size(self, version: ItemVersion, block: Block | None, estimate: int | None) -> int:
-        """Tokens of what is recorded there, its wrapper included, where another text is set in its place."""
+        """Return the recorded tokens, wrapper included, of an item whose text a what-if replaces."""
         record, content = version.record, version.content
         if block is not None:
             content = self._wrapped(block, content if block.content is None else block.content)
@@ -454,23 +453,23 @@ class Placer:
         return self._store.derive(block.before, content, block.after)
 
     def _key(self, item: str, version: str | None, digest: str | None, textless: int) -> int:
-        # Without a text, a changed declared size is another placement: else the ledger would not add up.
+        # Without a text, another declared size is another placement. Otherwise the ledger would not add up.
         what = (item, version, digest, textless)
         key = self._keys.get(what)
-        # Copies share the table across threads: `setdefault` and `count` are atomic, their sum need not be.
+        # Threads share the table. Each call is atomic; together they may only skip a number.
         return key if key is not None else self._keys.setdefault(what, next(self._next_key))
 
 
 def _rendering(digest: str | None, block: Block | None) -> str | None:
-    """What was sent of a text: it, and what its own JSON says beside it."""
+    """Return an identity of the text as sent: its digest, and the rest of its block's JSON."""
     return f"{digest} {block.form}" if block is not None and block.form else digest
 
 
 def _rank(segment: str, block: Block | None, record: Item | None) -> int:
-    """Where providers put it: what a body has among its messages stays there, whoever speaks.
+    """Return the rank in the provider's order. A block among a body's messages ranks as a message.
 
-    Anthropic's own web search is a part of the system prompt ("Prompt caching": turning it on or off leaves
-    the tools' cache as it is).
+    Anthropic's own web search is part of the system prompt ("Prompt caching": turning it on or off leaves the
+    tools' cache valid).
     """
     if block is not None and block.field in _MESSAGES:
         return 2
@@ -484,7 +483,7 @@ def _rank(segment: str, block: Block | None, record: Item | None) -> int:
 
 
 def _redaction(block: Block | None, version: ItemVersion) -> str | None:
-    """The redaction that the block, else the item's record, tells of."""
+    """Return the redaction state of the block, or else of the item's record."""
     if block is not None and block.redaction_state is not None:
         return block.redaction_state
     return version.record.redaction.redaction_state if version.record.redaction is not None else None

@@ -1,4 +1,4 @@
-"""What is different in two renderings of one version: the same content, but not the same bytes."""
+"""The difference of two renderings of one version: the same content in other bytes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
 
-_LONGEST: Final = 4_000_000
-"""Characters of a text that is looked into."""
-_DEEPEST: Final = 60
+_MAX_CHARS: Final = 4_000_000
+"""Longest text that is analysed, in characters."""
+_MAX_DEPTH: Final = 60
 
 
 def is_rendered_anew(was: Placement, now: Placement) -> bool:
-    """Whether a version that stayed was sent in another form; what was cut to fit is another matter."""
+    """Return whether an unchanged version was sent in another form. A cut text does not count."""
     return (
         was.key != now.key
         and was.version is not None
@@ -31,7 +31,7 @@ def _other_text(was: Placement, now: Placement) -> bool:
 
 
 def rendering_difference(was: Placement, now: Placement, text: Callable[[Content], str]) -> str:
-    """What differs: `signature`, `is_error`, `key order in input_schema.properties`, `spacing`, `text`."""
+    """Return `signature`, `is_error`, `key order in input_schema.properties`, `spacing` or `text`."""
     found = _fields(was.form, now.form)
     if _other_text(was, now):
         if was.content is not None and now.content is not None:
@@ -72,8 +72,8 @@ def _texts(was: str, now: str) -> str:
 
 
 def json_in(text: str) -> tuple[int, Any] | None:
-    """Where the JSON of a text begins (behind the name, in a tool call), and what it says; None without."""
-    if len(text) > _LONGEST:
+    """Return where the JSON of a text begins (in a tool call, after the name) and its value; else None."""
+    if len(text) > _MAX_CHARS:
         return None
     for start in (0, text.find(" ") + 1):
         if text[start : start + 1] in ("{", "["):
@@ -91,8 +91,8 @@ def _json(text: str) -> Any:
 
 
 def _reordered(one: Any, other: Any, path: str, depth: int) -> str | None:
-    """Path of the first object whose keys stand in another order; None if there is none."""
-    if depth > _DEEPEST:
+    """Return the path of the first object with another order of keys; None if there is none."""
+    if depth > _MAX_DEPTH:
         return None
     if isinstance(one, dict):
         if list(one) != list(other):

@@ -1,4 +1,4 @@
-"""Placements with other sizes, as a thread has them that is counted with another encoding from here on."""
+"""Placements in other sizes, after a thread has switched to another encoding."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ctxctl.engine.sizes.weighing import Weigher
 from ctxctl.model.results import Placement
 
 _COUNTED: Final = frozenset(("counted", "calibrated", "estimated"))
-"""Methods that rest on a count of the text."""
+"""Methods based on a count of the text."""
 
 
 class Reweigher:
-    """Placements in today's sizes; equal ones stay one object, in copies of a replay too."""
+    """Converts placements to current sizes. Equal ones stay one object, also in copies of a replay."""
 
     def __init__(self, weigher: Weigher, last: Reweigher | None = None) -> None:
-        """`last`: the sizes before these, if those were others already."""
+        """Continue from `last`, which made the previous sizes; None if those were the first."""
         self._weigher = weigher
         self._made: dict[Placement, Placement] = {}
-        """By the placement in its first sizes."""
+        """Converted placements by the placement in its first sizes."""
         self._first: dict[Placement, Placement] = {}
         self._before = last._first if last is not None else {}
         self._lists: dict[int, tuple[list[Placement], list[Placement]]] = {}
 
     def over(self, weigher: Weigher) -> Reweigher:
-        """A reweigher for a copy of the replay; it shares what was made so far."""
+        """Return a reweigher for a copy of the replay. It shares the results so far."""
         twin = Reweigher(weigher)
         twin._made, twin._first, twin._before = self._made, self._first, self._before
         return twin
@@ -35,12 +35,12 @@ class Reweigher:
         """Reweigh a list; the same list gives the same result object."""
         known = self._lists.get(id(placements))
         if known is None:
-            # The old list is kept so that its identity stays its own.
+            # Keep a reference to the old list, so that its `id` is not reused.
             known = self._lists[id(placements)] = placements, [self.one(p) for p in placements]
         return known[1]
 
     def one(self, placement: Placement) -> Placement:
-        """Reweigh one placement; one without a text (any more), or with a declared size, stays as it is."""
+        """Reweigh one placement. One without a text, or with a declared size, does not change."""
         first = self._before.get(placement, placement)
         made = self._made.get(first)
         if made is None:

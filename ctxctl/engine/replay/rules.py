@@ -1,4 +1,4 @@
-"""What a replay is made under."""
+"""The rules of a replay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Trim = Callable[[str, int, str], str]
 
 
 def uncut(text: str, _tokens: int, _side: str) -> str:
-    """No cutting: for replays under policies that cut nothing."""
+    """Return the text uncut, for replays under policies that cut nothing."""
     return text
 
 
@@ -34,25 +34,25 @@ class Encodings(NamedTuple):
     """Finds the encoding that a model counts with."""
 
     of: Callable[[str], str]
-    """The encoding of a model; where nobody publishes it, the one that its estimates are made with."""
+    """Returns the encoding of a model; if it is not public, the one used for estimates."""
     counting: Callable[[str], Count]
-    """What counts with an encoding."""
+    """Returns the counter of an encoding."""
 
 
 class CataloguedModel(NamedTuple):
-    """What a table of models says of one, and in what words."""
+    """A model table's limits of one model, with notes."""
 
     limits: Limits
     note: str
     max_output: int | None = None
     own: bool = False
-    """It is the user's word, which no bill contradicts."""
+    """Whether the user stated it, so that no bill contradicts it."""
     by_client: bool = False
-    """It is the client's own rule, not a model table's."""
+    """Whether it is the client's own rule, not a model table's."""
 
 
 class ThresholdRule(NamedTuple):
-    """Where a runtime compacts by itself."""
+    """A runtime's threshold for automatic compaction."""
 
     tokens: int
     source: str
@@ -61,24 +61,24 @@ class ThresholdRule(NamedTuple):
 def no_window(
     tokens: int, model: str | None, client: str | None
 ) -> tuple[CataloguedModel, ThresholdRule] | None:
-    """Answer that a compaction is no evidence for a window."""
+    """Return None: a compaction is no evidence for a window."""
     return None
 
 
 def uncatalogued(model: str | None, provider: str | None, client: str | None) -> CataloguedModel | None:
-    """Answer that a model is unknown: no table of models is asked."""
+    """Return None: no model table is asked."""
     return None
 
 
 def no_threshold(
     limits: Limits, model: str | None, provider: str | None, client: str | None
 ) -> ThresholdRule | None:
-    """Answer that no runtime's rule is known."""
+    """Return None: no runtime's rule is known."""
     return None
 
 
 class ThreadAhead(NamedTuple):
-    """What the whole trace says of a thread's mode; found by looking ahead only where it is needed."""
+    """What the whole trace says about a thread's mode. It is read only if the mode is not clear earlier."""
 
     points: frozenset[str]
     """All injection points of the target."""
@@ -87,58 +87,56 @@ class ThreadAhead(NamedTuple):
 
 
 class ReplayRules(msgspec.Struct, frozen=True):
-    """What a replay is made under; resolved before it starts."""
+    """The rules of a replay, resolved before it starts."""
 
     target: str
     store: ContentStore
     count: Count
     encoding: str
     known: Callable[[str | None, str], bool]
-    """Whether a model is known to use an encoding (then counts with it are exact)."""
+    """Returns whether a model is known to use an encoding, so that counts with it are exact."""
     ahead: Callable[[ThreadKey], ThreadAhead]
     encodings: Encodings | None = None
-    """What each model counts with; None: all are counted with `encoding`."""
+    """The encoding of each model; None counts all with `encoding`."""
     ends: Callable[[], Ends | None] = no_lookahead
-    """What knows where steps end; asked for only where the steps of two threads overlap."""
+    """Returns where steps end, if known. Called only if steps of two threads overlap."""
     list_skipped: bool = False
-    """List skipped items among the changes, which is proportional to the frame at each step."""
+    """Whether skipped items are listed as changes. The cost of a step is then proportional to its frame."""
     model: str | None = None
-    """The model that the user named; overrides the trace's."""
+    """The model that the user named. It overrides the trace's."""
     policy: Policy | None = None
-    """The strategy to replay under; None trusts the trace (`recorded`)."""
+    """The policy to replay under; None trusts the trace (`recorded`)."""
     limits: Limits = AS_RECORDED
-    """Limits that are supposed.  They change the verdict on a frame; the frame itself only a policy changes
-    that says what is left out then (`fitter`)."""
+    """Supposed limits. They change the verdict on a frame; only a `fitter` changes the frame itself."""
     fitter: Fitter | None = None
-    """The strategy that leaves out what does not fit; None trusts the trace."""
+    """The policy that leaves out what does not fit; None trusts the trace."""
     recomputer: Recomputer | None = None
-    """The rules that recorded stages are held against; None takes them as they are."""
+    """The rules that recompute recorded stages; None takes the stages as recorded."""
     trim: Trim = uncut
-    """How a text is cut for it."""
+    """Cuts texts for the fitter."""
     scales: Scales = msgspec.field(default_factory=Uncalibrated)
-    """What says how large texts and requests are for their model."""
+    """Estimates sizes of texts and requests."""
     first_model: str | None = None
-    """The model that the trace names first: what texts are counted at before a thread names its own."""
+    """The first model that the trace names. Texts are counted for it until their thread names a model."""
     catalogue: Callable[[str | None, str | None, str | None], CataloguedModel | None] = uncatalogued
-    """The limits of a model with a provider and a version of the client, where the trace records none."""
+    """Returns the limits of a model, provider and client version, if the trace records none."""
     compacts_at: Callable[[Limits, str | None, str | None, str | None], ThresholdRule | None] = no_threshold
-    """Where the runtime compacts by itself, given the limits in force, the model, provider and version."""
+    """Returns the runtime's compaction threshold, given the limits, model, provider and version."""
     compacted_window: Callable[
         [int, str | None, str | None], tuple[CataloguedModel, ThresholdRule] | None
     ] = no_window
-    """The window for which an automatic compaction is evidence, and the line at which the client compacts in
-    it;
-    given the size, the model and the client's version."""
+    """Returns the window that an automatic compaction shows, with its compaction threshold, given the size in
+    tokens, the model and the client's version."""
     imported: bool = False
-    """The trace is a foreign capture: what it says of limits, the client said."""
+    """Whether the trace is a foreign capture, so that its limits are the client's words."""
     rebuilds_windows: bool = False
-    """The format does not list the windows of requests: its importer rebuilds them from a history."""
+    """Whether the format does not list windows, so that its importer rebuilds them from a history."""
     read: Callable[[Content], str] | None = None
-    """Texts as a view may show them; None: as they stand in the store."""
+    """Returns texts as a view may show them; None shows stored texts."""
     edits: Edits | None = None
-    """What is left out of the session from the start, and what has another text; None: nothing."""
+    """Edits of a what-if; None without any."""
 
     @property
     def supposed(self) -> bool:
-        """Whether limits or contents are others than recorded: what the runtime did says nothing of these."""
+        """Whether limits or contents are supposed, so that the runtime's decisions do not apply."""
         return self.limits.given or self.edits is not None

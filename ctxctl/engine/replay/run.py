@@ -1,4 +1,4 @@
-"""Replay: a stream of events becomes a stream of measured steps and turns (DESIGN sections 3 and 4)."""
+"""Replay: turn a stream of events into measured steps and turns (DESIGN sections 3 and 4)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ctxctl.model.results import Placement, Step, Turn
 
 
 class Engine:
-    """Feeds events to threads; `feed` and `end` give the steps and turns that they complete."""
+    """Feeds events to threads. `feed` and `end` return the steps and turns that are complete."""
 
     def __init__(self, rules: ReplayRules, report: Callable[[Problem], None]) -> None:
         self.rules = rules
@@ -52,24 +52,23 @@ class Engine:
         self.turns: dict[ThreadKey, TurnState] = {}
         self.totals = RunningTotals()
         self._last: ThreadState | None = None
-        """The thread of the event before, and the session and thread ids that event gave."""
+        """The thread of the previous event. `_last_ids` holds the session and thread ids of that event."""
         self._last_ids: tuple[str | None, str | None] = (None, None)
         self.frame: list[Placement] = []
-        """Placements of the step closed last."""
+        """Placements of the last closed step."""
         self.sealed: SealedStep | None = None
-        """What was recorded for it, and how its frame came about."""
+        """The record of the last closed step, and how its frame was made."""
         self.ends_turn = False
-        """It is its turn's last: the turn is the next result."""
+        """Whether the last closed step is the last of its turn. If so, the turn is the next result."""
         self.seen: Callable[[Event, Engine], None] | None = None
-        """Told of each event once it is taken in, behind the steps that its coming finished."""
+        """Called with each event after it was taken, and after the steps that it finished."""
         self._order: StepOrder | None = None
-        """Made where the steps of two threads overlap for the first time."""
+        """Set when the steps of two threads overlap for the first time."""
         self._opened: ThreadKey | None = None
-        """The thread that opened a step last; until there is an order, no other one has a step open that
-        anybody looks ahead for."""
+        """The thread that opened a step last."""
 
     def copy(self, report: Callable[[Problem], None]) -> Self:
-        """A snapshot that can go on by itself."""
+        """Return an independent copy, for a snapshot."""
         twin = type(self)(self.rules, report)
         twin.tracker = self.tracker.copy()
         twin.threads = {key: thread.kept() for key, thread in self.threads.items()}
@@ -80,20 +79,20 @@ class Engine:
         return twin
 
     def aside(self) -> Engine:
-        """This copy is for a look at what may still change: nothing that it weighs is weighed for good."""
+        """Mark this copy as a preview: sizes that it computes are not kept. Return it."""
         for thread in self.threads.values():
             if not thread.shared:
                 thread.placer.weigher.look()
         return self
 
     def park(self) -> None:
-        """Let go of what can be made again: from here on this can only be copied, and the copy can go on."""
+        """Free what can be rebuilt. After this, the engine can only be copied."""
         for thread in self.threads.values():
-            if not thread.over:  # those are held by the engine that this one is a copy of, too
+            if not thread.over:  # the original engine holds those too
                 thread.park()
 
     def weight(self) -> int:
-        """About how much a parked copy holds, in units of 32 bytes; what snapshots are rationed by."""
+        """Return about how much a parked copy holds, in units of 32 bytes. Snapshots are limited by it."""
         cursors = sum(
             2 * len(cursor.turns) + 3 * len(cursor.seen) for cursor in self.tracker.cursors.values()
         )
@@ -102,16 +101,16 @@ class Engine:
         return 100 * len(self.threads) + cursors + threads + waiting
 
     def run(self, events: Iterable[Event]) -> Iterator[Step | Turn]:
-        """Replay a whole stream."""
+        """Replay a whole stream of events. Yield steps and turns."""
         for event in events:
             if done := self.feed(event):
                 yield from done
         yield from self.end()
 
     def feed(self, event: Event) -> Iterable[Step | Turn] | None:
-        """Take one event; the steps and turns that are finished with it, in the order in which they began.
+        """Take one event. Return the steps and turns that it finishes, in the order in which they began.
 
-        They are to be taken, one by one, before the next event is fed; `frame` is that of the last one taken.
+        Consume them one by one before feeding the next event: `frame` belongs to the last one consumed.
         """
         self.totals.events += 1
         if self._order is not None:
@@ -143,7 +142,7 @@ class Engine:
     # -- where steps of several threads overlap ------------------------------------------------------------
 
     def _overlaps(self, key: ThreadKey) -> bool:
-        """Whether a step begins while one of another thread is open, and somebody knows where that ends."""
+        """Return whether a step begins during another thread's step whose end the index knows."""
         last = self.threads.get(self._opened) if self._opened is not None else None
         if last is None or last.ids is None or last.key == key:
             return False
@@ -155,7 +154,7 @@ class Engine:
         return True
 
     def _beside(self, event: Event, place: EventPlace) -> Iterator[Step | Turn]:
-        """The first event of the first step that begins beside another one, or rather behind its end."""
+        """Take the first event of the first step that overlaps another one."""
         assert self._order is not None
         for key, until in list(self._order.until.items()):
             if until.end <= event.offset:
@@ -177,7 +176,7 @@ class Engine:
         if order.holds(place):
             order.hold(event, place)
             return None
-        # Without a generator where nothing comes of it, as of nearly all events of a trace that resends.
+        # Most events of a trace that resends its window give no result. Avoid a generator for them.
         if self.seen is None and self._repeats(event, place) and not order.is_due:
             until = order.reached(place.cursor.key, event)
             return None if until is None else self._finish_and_go_on(place.cursor.key, until)
@@ -192,7 +191,7 @@ class Engine:
         yield from self._held()
 
     def _held(self) -> Iterator[Step | Turn]:
-        """Take what was held behind a step that is over now."""
+        """Take the events that waited for a step that has ended."""
         assert self._order is not None
         while (held := self._order.next()) is not None:
             for event, place, key in held:
@@ -210,13 +209,13 @@ class Engine:
             yield from self._finish(self.threads[key], until)
 
     def _repeats(self, event: Event, place: EventPlace) -> bool:
-        """Whether an event may be passed over, as `_again` has it."""
+        """Return whether an event may be skipped; see `_again`."""
         if place.opened or place.late or self.threads.get(place.cursor.key) is not self._last:
             return False
         return self._again(event)
 
     def _finish(self, thread: ThreadState, until: Until) -> list[Step | Turn]:
-        """Finish a step that has had its last event."""
+        """Finish a step after its last event."""
         thread.over = thread.over or until.over
         done = self._close(thread, new_turn=until.turn or until.over)
         thread.ids = None
@@ -225,7 +224,7 @@ class Engine:
     # -- one event -----------------------------------------------------------------------------------------
 
     def _take(self, event: Event, place: EventPlace) -> list[Step | Turn] | None:
-        """Give an event to its thread; the step and the turn that it brings to an end."""
+        """Pass an event to its thread. Return the step and the turn that it ends."""
         cursor = place.cursor
         thread = self.threads.get(cursor.key)
         self._last, self._last_ids = thread, (event.session_id, event.thread_id)
@@ -253,10 +252,10 @@ class Engine:
         return done
 
     def _again(self, event: Event) -> bool:
-        """Pass over an item that is live already in this very version, the bulk of a trace that resends.
+        """Return whether an event only repeats a live item in its current version, and so can be skipped.
 
-        True only where the ordinary way would change nothing: same open step as the event before, not yet
-        sealed, window mode (in append mode a repeated item is sent again).
+        True only where processing would change nothing: same open step as the event before, not yet sealed,
+        `window` mode (in `append` mode a repeated item is sent again).
         """
         thread, record = self._last, event.record
         if thread is None or type(record) is not Item:
@@ -282,7 +281,7 @@ class Engine:
 
     @property
     def order(self) -> StepOrder | None:
-        """What waits, where the steps of two threads have overlapped."""
+        """Events that wait, once the steps of two threads have overlapped."""
         return self._order
 
     @property
@@ -291,12 +290,12 @@ class Engine:
         return self._last
 
     def delta(self) -> FrameDelta:
-        """How the frame of the step closed last differs from the one before it in its thread."""
+        """Return how the last closed step's frame differs from the previous frame of its thread."""
         assert self.sealed is not None
         return self.sealed.delta
 
     def end(self) -> Iterator[Step | Turn]:
-        """Close what is still open, in the order in which the steps began."""
+        """Close all open steps, in the order in which they began."""
         while self._order is not None and self._order.waits:
             self._order.head = None
             yield from self._held()
@@ -334,20 +333,20 @@ class Engine:
                 new_turn=place.new_turn,
             )
         )
-        # A bill may have named the model, or an assembly that came behind the last seal.
+        # A bill, or an assembly after the last seal, may have named the model.
         follow_model(thread, thread.facts.model or thread.model, self.rules)
         self._opened = thread.key
         if self._order is not None:
             self._order.begun(thread.key, event.offset)
 
     def _adopt(self, thread: ThreadState, place: EventPlace, event: Event) -> None:
-        """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
+        """Give the open step the ids that its first events lacked. Report what comes after its seal."""
         ids = thread.ids
         assert ids is not None
         cursor = place.cursor
         if ids.step_id is not cursor.step_id or ids.turn_id is not cursor.turn_id:
             thread.ids = ids._replace(step_id=cursor.step_id, turn_id=cursor.turn_id)
-        # What another target is given has a seal of its own.
+        # A frame for another target is sealed separately.
         shapes = type(event.record) in _SHAPES_FRAME and (
             getattr(event.record, "target", self.rules.target) == self.rules.target
         )
@@ -434,7 +433,7 @@ class Engine:
             thread.annotations.bound(record)
 
     def _compact(self, thread: ThreadState, event: Event, record: Compaction) -> None:
-        """A compaction takes its sources out of the live items and its summary in."""
+        """Remove a compaction's sources from the live items and add its summary."""
         for ref in record.sources:
             thread.book.compact(ref)
         if record.summary is not None:
@@ -451,7 +450,7 @@ class Engine:
         facts.assembly = record
         facts.model = record.model or facts.model
         if record.model is not None and record.model != thread.model and self.rules.model is None:
-            # Another model's first request: what is new in it is counted as that model's.
+            # This is the first request to another model. Count new content as that model counts.
             thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
         follow_model(thread, record.model, self.rules)
         declared = vocab.mode_of(record.mode)
@@ -476,14 +475,14 @@ class Engine:
             self._seal(thread)
 
     def _elsewhere(self, thread: ThreadState, record: Injection) -> None:
-        """What another target was given is told with the request that the model was given beside it."""
+        """Note an injection for another target with the model's request of the same step."""
         facts = thread.sealed.facts if thread.sealed is not None else thread.open_facts()
         facts.elsewhere[record.target] = None
 
     def _usage(self, thread: ThreadState, record: Usage) -> None:
         if thread.ids is not None:
             thread.usage = record
-            # What is billed was answered; an answer that was cut is billed before it is told to have failed.
+            # A billed request was answered. An interrupted answer is billed before its failure is recorded.
             thread.answered()
 
     def _seal(self, thread: ThreadState) -> None:
@@ -496,17 +495,17 @@ class Engine:
     def _tell_unmarked(self, thread: ThreadState) -> None:
         ids = thread.ids
         assert ids is not None
-        # Lines of an import are not those of the capture that it was made from.
+        # Lines of an import are not lines of the original capture.
         place = (0, 0) if self.rules.imported else (ids.first_line, ids.first_byte)
         for item in thread.windows.take_given_up():
             what = _UNMARKED.format(item=item, turn=ids.turn, step=ids.step)
             self.report(Problem(*place, "stale-cut", what))
 
     def _mode(self, thread: ThreadState) -> DeclaredMode:
-        """`append` where all the target's injections are at an appendix, else `window`."""
+        """Return `append` if all the target's injections are at an appendix, else `window`."""
         points = {i.injection_point for i in thread.facts.injections if i.injection_point is not None}
         if points and not points <= vocab.APPEND_POINTS:
-            # Settled without a look ahead; a later declaration to the contrary comes too late.
+            # Decide without looking ahead. A later declaration of another mode is ignored.
             return DeclaredMode("window", False)
         ahead = self.rules.ahead(thread.key)
         if ahead.declared is not None:
@@ -548,21 +547,21 @@ def _names(event: Event) -> str | None:
 
 
 def _lost(record: Dropped) -> str:
-    """How many events are missing here, and why; the commonest reasons first."""
+    """Return how many events are missing here and why, the most frequent reasons first."""
     counts = {why: n for why, n in record.reasons.items() if isinstance(n, int)}
     ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    more = f", {len(ranked) - _REASONS} more" if len(ranked) > _REASONS else ""
-    why = ", ".join(f"{reason[:80]} {n:,}" for reason, n in ranked[:_REASONS])
+    more = f", {len(ranked) - _MAX_REASONS} more" if len(ranked) > _MAX_REASONS else ""
+    why = ", ".join(f"{reason[:80]} {n:,}" for reason, n in ranked[:_MAX_REASONS])
     number = record.count if record.count is not None else sum(counts.values())
     what = "event was" if number == 1 else "events were"
     return f"{number:,} {what} not recorded before this one{f' ({why}{more})' if why else ''}"
 
 
-_REASONS = 4
+_MAX_REASONS = 4
 
 
 def _settled(record: Missing, event: Event) -> Missing:
-    """A record whose event says that the gap is closed, and which does not say so itself."""
+    """Return a record with status `resolved` if its event says so and the record has no status."""
     if event.event_type == vocab.MISSING_RESOLVED and record.status is None:
         return msgspec.structs.replace(record, status="resolved")
     return record
@@ -582,5 +581,5 @@ _UNMARKED = (
 )
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
 _OF_THEIR_STEP = frozenset({Usage, Totals, Injection, Failure, Answered})
-"""Records that say something of their own step only, and nothing of a later frame."""
+"""Records that affect only their own step, not later frames."""
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

@@ -1,4 +1,4 @@
-"""What was recorded of each stage of a step (DESIGN section 4), as facts for every view."""
+"""What was recorded of each stage of a step, as facts for every view (DESIGN section 4)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _NOTHING = StageView("not_recorded")
 LISTED = 100
-"""Refs and truncations that a stage lists; its counts speak of all."""
+"""Most refs and truncations that a stage lists. Its counts include all of them."""
 
 
 def window_view(size: SentSize, frame: FrameState, by_method: dict[str, int], found: InForce) -> Window:
-    """The window's arithmetic: cap = min(max_input, limit - reserved); null limit, null everything else.
+    """Return the window: cap = min(max_input, limit - reserved); without a limit, derived values are None.
 
-    What is used, free and over is what was sent (DESIGN section 3, the true window).
+    Used, free and over refer to what was sent (DESIGN section 3, the true window).
     """
     limits, used = found.limits, size.used
     cap = limits.cap
@@ -53,7 +53,7 @@ def window_view(size: SentSize, frame: FrameState, by_method: dict[str, int], fo
 def stage_views(
     thread: ThreadState, sealed: SealedStep, window: Window, usage: Usage | None, size: SentSize
 ) -> dict[str, StageView]:
-    """All seven stages in order, each `recorded` with its facts or `not_recorded`."""
+    """Return all seven stages in order, each `recorded` with its facts or `not_recorded`."""
     return {
         "surface": _surface(sealed),
         "selection": _selection(sealed),
@@ -108,7 +108,7 @@ def _selection(sealed: SealedStep) -> StageView:
 
 
 def _refs(refs: tuple[Ref, ...], sealed: SealedStep) -> list[dict[str, Any]] | None:
-    """What the selection says of single items: reason, rank, score; nothing of those merely unchanged."""
+    """Return the selection's reason, rank and score of each item, except for those merely unchanged."""
     found: list[dict[str, Any]] = []
     for ref in refs:
         given = ((name, getattr(ref, name)) for name in ("reason", "native_reason", "rank", "score"))
@@ -155,7 +155,7 @@ def _budget(thread: ThreadState, sealed: SealedStep, window: Window) -> StageVie
 
 
 def supposed_budget(view: StageView, window: Window, limits: Limits) -> StageView:
-    """The budget stage with the verdict under supposed limits beside what was recorded."""
+    """Return the budget stage with the verdict under supposed limits added."""
     supposed = {
         "max_tokens": limits.window,
         "reserved_tokens": limits.reserve,
@@ -169,7 +169,7 @@ def supposed_budget(view: StageView, window: Window, limits: Limits) -> StageVie
 
 
 def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
-    """The budget stage with what a fitting policy did beside what was recorded."""
+    """Return the budget stage with what a fitting policy did added."""
     simulated = {
         "policy": fitted.policy,
         "verdict": fitted.verdict if fitted.cap is not None else "unknown",
@@ -185,7 +185,7 @@ def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
 
 
 def _truncation(record: Truncation, sealed: SealedStep) -> dict[str, Any]:
-    """What the budget did to one item, by its own record."""
+    """Return what the budget did to one item, as recorded."""
     given = {
         "item": sealed.reading.item_of(record.ref),
         "action": "dropped" if record.dropped else "cut",
@@ -196,7 +196,7 @@ def _truncation(record: Truncation, sealed: SealedStep) -> dict[str, Any]:
 
 
 def segments_of(frame: FrameState, window: Window) -> dict[str, int]:
-    """Tokens by window segment, what is not recorded first; their sum is `window.used`."""
+    """Return tokens by window segment, the unrecorded part first. Their sum is `window.used`."""
     if not window.unrecorded:
         return dict(frame.segments)
     return {UNRECORDED: window.unrecorded, **frame.segments}
@@ -228,7 +228,7 @@ def _assembly(sealed: SealedStep, windows: WindowResolver) -> StageView:
 
 
 def _provenance(assembly: Assembly) -> str | None:
-    """`derived` or `simulated` where an importer says that it put the blocks together; else None."""
+    """Return `derived` or `simulated` if an importer says that it arranged the blocks; else None."""
     marks = assembly.metadata.get("ctxctl")
     if not isinstance(marks, dict):
         return None
@@ -257,13 +257,13 @@ def _injection(sealed: SealedStep) -> StageView:
 
 
 def provenance_of(usage: Usage) -> Provenance:
-    """Whether a bill is the provider's own for the request, or was worked out (`metadata.ctxctl.derived`)."""
+    """Return whether a bill is the provider's own or derived (`metadata.ctxctl.derived`)."""
     marks = usage.metadata.get("ctxctl")
     return "derived" if isinstance(marks, dict) and marks.get("derived") else "native"
 
 
 def _error(failures: tuple[Failure, ...]) -> str | None:
-    """What the last of them was."""
+    """Return the last failure's error."""
     return (failures[-1].error or "unnamed").removeprefix("builtins.") if failures else None
 
 

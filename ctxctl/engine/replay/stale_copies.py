@@ -1,7 +1,7 @@
-"""Which copies in a window are stale: those that are not of their item's newest version in it.
+"""Find the stale copies in a window: those that are not of their item's newest version in it.
 
-Most steps touch few copies, so what is kept from step to step is who has several and which version of them is
-the newest: a step costs what it put in and took out, and the copies whose state that changes.
+Most steps change few copies. So only items with several copies, and their newest versions, are tracked, and
+the cost of a step is proportional to the copies that it changes.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from ctxctl.model.results import Placement
 if TYPE_CHECKING:
     from ctxctl.engine.replay.placements import Placer
 
-_FEW = 8
-"""Copies that are looked for one by one; for more the whole frame is gone through."""
+_MAX_SEARCHED = 8
+"""Up to this many copies are searched one by one; for more, the whole frame is scanned."""
 
-_TURNED = 25_000
-"""Copies of a thread whose mark may change because another version became the newest."""
-_MANY = 64
-"""Copies that change their mark at once, from which on they count: an item with fewer costs little."""
+_MAX_MARK_CHANGES = 25_000
+"""Most changed marks of a thread's copies caused by a new newest version."""
+_MIN_COUNTED = 64
+"""Smallest number of marks changed at once that counts towards the limit."""
 
 Versions = dict[str | None, list[Placement]]
-"""The copies of one item by version."""
+"""Copies of one item by version."""
 
 
 class StaleCopies:
-    """The last window of a thread, with and without its stale copies marked."""
+    """A thread's last window, with and without stale copies marked."""
 
     def __init__(self) -> None:
         self._single: dict[str, Placement] = {}
-        """The copy of each item that has one."""
+        """The copy of each item that has only one."""
         self._several: dict[str, Versions] = {}
-        """The copies of each item that has more."""
+        """The copies of each item that has several."""
         self._newest: dict[str, str | None] = {}
-        """Of the items in `_several`, the version that is current."""
+        """The current version of each item in `_several`."""
         self._turned = 0
-        """Copies whose mark changed so far, many at once."""
+        """Number of changed marks so far, where many changed at once."""
         self._unmarked: dict[str, None] = {}
-        """Items whose versions come back again and again: none of their copies is marked any more."""
+        """Items whose versions keep alternating. None of their copies is marked any more."""
         self.given_up: list[str] = []
-        """Of these, the ones that no problem has told of."""
+        """Items in `_unmarked` that no problem has reported yet."""
         self._raw: list[Placement] = []
         self._shown: list[Placement] = self._raw
 
     def copy(self) -> StaleCopies:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = StaleCopies()
         twin._single, twin._newest = dict(self._single), dict(self._newest)
         twin._several = {
@@ -62,7 +62,7 @@ class StaleCopies:
         return twin
 
     def forget(self, raw: list[Placement]) -> None:
-        """Begin anew with a window whose placements are all other objects than before."""
+        """Restart with a window in which all placements are new objects."""
         self._single, self._several, self._newest = {}, {}, {}
         for placement in raw:
             self._enter(placement)
@@ -75,7 +75,7 @@ class StaleCopies:
         book: ItemTable,
         placer: Placer,
     ) -> list[Placement]:
-        """The window with stale copies marked; `change` is its difference from the last one."""
+        """Return the window with stale copies marked; `change` is its difference from the last one."""
         touched = dict.fromkeys([p.item for p in change.removed])
         touched.update(dict.fromkeys([p.item for p in change.inserted]))
         if change.reordered:
@@ -95,7 +95,7 @@ class StaleCopies:
         again = self._settle(touched, raw, book)
         if not self._several:
             self._shown = raw
-        elif not goes_on or len(again) > _FEW:
+        elif not goes_on or len(again) > _MAX_SEARCHED:
             self._shown = [self._marked(p, placer) for p in raw]
         else:
             self._shown = self._edited(raw, change, again, placer)
@@ -108,7 +108,7 @@ class StaleCopies:
         again: Iterable[Placement],
         placer: Placer,
     ) -> list[Placement]:
-        """The last window as it was marked, with what came marked and `again` marked anew."""
+        """Return the last marked window with marked new copies and with `again` marked again."""
         head, tail = change.prefix, change.suffix
         middle = [self._marked(p, placer) for p in raw[head : len(raw) - tail]]
         made = self._shown[:head] + middle
@@ -159,7 +159,7 @@ class StaleCopies:
                     self._single[item] = left[0]
 
     def _settle(self, touched: Iterable[str], raw: list[Placement], book: ItemTable) -> list[Placement]:
-        """Work out the newest versions of the touched items; the copies whose state may be another now."""
+        """Update the newest versions of changed items. Return copies whose mark may change."""
         again: list[Placement] = []
         for item in touched:
             versions = self._several.get(item)
@@ -178,17 +178,17 @@ class StaleCopies:
                 again += [copy for copies in versions.values() for copy in copies]
             elif was != wanted:
                 turned = [*versions.get(was, ()), *versions[wanted]]
-                self._turned += len(turned) if len(turned) >= _MANY else 0
-                if self._turned > _TURNED and len(turned) >= _MANY:
+                self._turned += len(turned) if len(turned) >= _MIN_COUNTED else 0
+                if self._turned > _MAX_MARK_CHANGES and len(turned) >= _MIN_COUNTED:
                     turned = self._give_up(item)
                 again += turned
         return again
 
     def _give_up(self, item: str) -> list[Placement]:
-        """Let no copy of an item be stale from here on; gives all of them.
+        """Stop marking an item's copies as stale. Return all of them.
 
-        Versions that take turns change the mark of every copy there is at each step, which is work that grows
-        with the square of the steps.
+        Alternating versions change the mark of every copy at each step, so the work would grow with the
+        square of the steps.
         """
         versions = self._several.pop(item)
         del self._newest[item]

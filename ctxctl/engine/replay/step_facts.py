@@ -1,4 +1,4 @@
-"""What was recorded for one step besides its frame, and what that says about items that left."""
+"""What was recorded for one step besides its frame, and the resulting causes of removals."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from ctxctl.model.vocab import CAUSES, TOOL_ARGUMENT
 _SUMMED = tuple(name for name in Budget.__struct_fields__ if name not in ("target", "metadata"))
 
 UNCHANGED = "duplicate"
-"""Omission reason under which runtimes record "the model has this version already"."""
+"""The omission reason by which runtimes record that the model has this version already."""
 
 
-_MORE = 1.25
-_FEW = 16
+_COUNT_TOLERANCE = 1.25
+_COUNT_SLACK = 16
 
 
 def exceeds_remainder(counted: int, left: int) -> bool:
-    """Whether a text is longer than what a budget says was left of it, in whatever tokens either is."""
-    return counted > max(left + _FEW, _MORE * left)
+    """Return whether a text exceeds what the budget left of it, whichever tokens each is counted in."""
+    return counted > max(left + _COUNT_SLACK, _COUNT_TOLERANCE * left)
 
 
 def holds_uncut(placement: Placement, left: int | None) -> bool:
-    """Whether a placement still has the whole text of an item of which a budget left a part (None: all).
+    """Return whether a placement has the whole text of an item that a budget cut (`left` None: not cut).
 
-    A block's own text is what was sent, and a text that its item calls cut is the part that was left.
+    A block's own text is what was sent, and a text that its item calls cut is the remaining part.
     """
     if left is None:
         return False
@@ -49,7 +49,7 @@ def holds_uncut(placement: Placement, left: int | None) -> bool:
 
 
 class StepFacts:
-    """The records of one step and one target, in line order; mutable until the step is sealed."""
+    """The records of one step and one target, in line order. They are mutable until the step is sealed."""
 
     __slots__ = (
         "assembly",
@@ -75,7 +75,7 @@ class StepFacts:
         self.surfaces: list[Surface] = []
         self.selection: Selection | None = None
         self.chosen: list[Placement | None] = []
-        """What the selection's refs named at its own line; None for those unknown by then."""
+        """Placements of the selection's refs at its own line; None for refs unknown then."""
         self.budgets: list[Budget] = []
         self.assembly: Assembly | None = None
         self.injections: list[Injection] = []
@@ -83,23 +83,23 @@ class StepFacts:
         self.missing: list[Missing] = []
         self.redacted: set[str] = set()
         self.removed: dict[str, str | None] = {}
-        """Items removed by an event, with the recorded cause."""
+        """Items removed by an event, each with the recorded cause."""
         self.entered: dict[str, None] = {}
-        """Items added or updated, in line order; what an append mode sends where nothing else is recorded."""
+        """Items added or updated, in line order. `append` mode sends them if nothing else is recorded."""
         self.rerooted = False
-        """The assembly began a new root: nothing of the history before is in the window."""
+        """Whether the assembly began a new root: nothing of the previous history is in the window."""
         self.cuts: list[Compaction] = []
-        """Compactions that came after the selection, which could not know of them."""
+        """Compactions after the selection, which it does not reflect."""
         self.faults: set[str] = set()
-        """What was wrong with the assembly's splices."""
+        """Problems in the assembly's splices, as slugs."""
         self.causes: str | None = None
-        """`branched` or `cleared`: the cause of what a new root left behind."""
+        """The cause, `branched` or `cleared`, of what a new root left out."""
         self.model: str | None = None
         self.elsewhere: dict[str, None] = {}
-        """Other targets that something was injected for."""
+        """Other targets of an injection, as an ordered set."""
 
     def take(self, later: StepFacts) -> None:
-        """Add the facts of a later stretch of the same step."""
+        """Add later facts of the same step."""
         self.surfaces += later.surfaces
         if later.selection is not None:
             self.selection, self.chosen = later.selection, later.chosen
@@ -123,14 +123,14 @@ class StepFacts:
         self.elsewhere.update(later.elsewhere)
 
     def copy(self) -> StepFacts:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = StepFacts()
         twin.take(self)
         return twin
 
     @property
     def budget(self) -> Budget | None:
-        """The budget: of each field, what the last record that has it says."""
+        """The budget, with each field from the last record that has it."""
         if len(self.budgets) < 2:
             return self.budgets[0] if self.budgets else None
         merged = self.budgets[0]
@@ -141,7 +141,7 @@ class StepFacts:
 
 
 class FactsReading:
-    """A step's facts read against the items of its thread."""
+    """Reads a step's facts with the items of its thread."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class FactsReading:
         self._of_call: bool | None = None
 
     def dropped(self) -> dict[str, str | None]:
-        """Items that budget records left out, with their reasons."""
+        """Return the items that budget records left out, with their reasons."""
         if self._dropped is None:
             self._dropped = {
                 self._book.item_of(record.ref): record.reason
@@ -173,7 +173,7 @@ class FactsReading:
         return self._dropped
 
     def selected(self) -> list[Placement]:
-        """The selection's placements, as of its line; a ref unknown there means what it names by now."""
+        """Return the selection's placements as of its line. A ref unknown then is resolved now."""
         selection = self.facts.selection
         if selection is None:
             return []
@@ -181,7 +181,7 @@ class FactsReading:
         return [found if found is not None else self._placer.ref(ref.ref) for ref, found in pairs]
 
     def truncated(self) -> frozenset[str]:
-        """Items that budget records cut to fit."""
+        """Return the items that budget records cut to fit."""
         if not self.facts.budgets:
             return frozenset()
         return frozenset(
@@ -192,7 +192,7 @@ class FactsReading:
         )
 
     def cut_to(self) -> dict[str, int]:
-        """Items that budget records cut to fit, with what is left of each in the budget's own count."""
+        """Return the items that budget records cut to fit, with the tokens left by the budget's own count."""
         if not self.facts.budgets:
             return {}
         return {
@@ -203,7 +203,7 @@ class FactsReading:
         }
 
     def compacted(self) -> dict[str, str | None]:
-        """Items that a compaction took out, with the summary they went into."""
+        """Return the items that a compaction removed, with the summary that replaced them."""
         if self._compacted is None:
             self._compacted = {
                 self._book.item_of(ref): None if c.summary is None else self._book.item_of(c.summary)
@@ -213,7 +213,7 @@ class FactsReading:
         return self._compacted
 
     def omitted(self) -> dict[str, Ref]:
-        """The selection's omissions by item."""
+        """Return the selection's omissions by item."""
         if self._omitted is None:
             selection = self.facts.selection
             refs = selection.omitted if selection is not None else ()
@@ -221,13 +221,13 @@ class FactsReading:
         return self._omitted
 
     def unchanged(self) -> Iterator[Ref]:
-        """Refs that the selection records as skipped because the model has that version."""
+        """Yield refs that the selection skipped because the model has that version."""
         return (r for r in self.omitted().values() if r.reason == UNCHANGED)
 
     def cause_of(self, item: str) -> Cause:
-        """Why an item left: the recorded cause, then compaction, selection, budget, redaction, new root.
+        """Return why an item left: by record, compaction, selection, budget, redaction, or new root.
 
-        What a tool's call was given ends with that call: in the next one's view it has expired.
+        What a tool call was given ends with that call, so it has `expired` in the next one's view.
         """
         recorded = self.facts.removed.get(item)
         if recorded in CAUSES:
@@ -249,13 +249,13 @@ class FactsReading:
         return Cause("unrecorded", recorded)
 
     def _ends_with_call(self) -> bool:
-        """Whether the step is what a tool's call was given."""
+        """Return whether the step is a view for a tool call."""
         if self._of_call is None:
             self._of_call = any(one.injection_point == TOOL_ARGUMENT for one in self.facts.injections)
         return self._of_call
 
     def named(self) -> tuple[NamedItem, ...]:
-        """Candidates, omissions and drops, in the order recorded: the possible `omitted` of a step."""
+        """Return candidates, omissions and drops in recorded order: the possible `omitted` of the step."""
         found: list[NamedItem] = []
         selection = self.facts.selection
         if selection is not None:
@@ -268,7 +268,7 @@ class FactsReading:
         return tuple(n._replace(cause=reasons.get(n.item, n.cause)) for n in found)
 
     def _unsent(self) -> Iterator[NamedItem]:
-        """What came at this step and went into a compaction of it: no frame ever had it."""
+        """Yield items that entered at this step and were compacted before any frame had them."""
         for compaction in self.facts.compactions:
             reason = "budget_limit" if compaction.summary is None else "superseded_by_summary"
             for ref in compaction.sources:
@@ -280,7 +280,7 @@ class FactsReading:
         return NamedItem(placement.item, placement, Cause(None, reason))
 
     def scores(self) -> dict[str, float]:
-        """Scores that the selection gave, by item."""
+        """Return the selection's scores, by item."""
         selection = self.facts.selection
         if selection is None:
             return {}

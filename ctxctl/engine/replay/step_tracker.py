@@ -1,7 +1,7 @@
-"""Which step an event belongs to (DESIGN section 2, last bullets; section 3, "a step is sealed").
+"""Assign each event to a step (DESIGN section 2, last bullets; section 3, "a step is sealed").
 
-The tracker looks at the envelope's ids, and at model assemblies and injections where a trace has no step
-ids.  It holds no content, so the index uses it too.
+The tracker uses the envelope's ids, and model assemblies and injections where a trace has no step ids. It
+holds no content, so the index uses it too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ctxctl.model.records import Assembly, Ended, Injection
 
 
 class ThreadKey(NamedTuple):
-    """A conversation of its own: nothing is shared between two of them."""
+    """Identifies a thread. Threads share no state."""
 
     session: str | None
     thread: str
 
 
 class Cursor:
-    """Where one thread stands: its open turn and step."""
+    """A thread's open turn and step."""
 
     __slots__ = (
         "asm_ids",
@@ -47,33 +47,33 @@ class Cursor:
     def __init__(self, key: ThreadKey, number: int = 0) -> None:
         self.key = key
         self.number = number
-        """Position among the trace's threads, by where they begin."""
+        """Position among the trace's threads, in the order in which they begin."""
         self.turn = 0
         """1-based number of the open turn; 0 before the first event."""
         self.turn_id: str | None = None
         self.step = 0
-        """1-based number of the open step; 0 before the first event, and once the thread has ended."""
+        """1-based number of the open step; 0 before the first event and after the thread's end."""
         self.step_id: str | None = None
         self.turns: dict[str, int] = {}
         self.seen: set[str] = set()
-        """Turn and step ids of the steps that are over, joined."""
+        """Finished steps: turn and step id, joined by a NUL."""
         self.named_steps: dict[str, int] = {}
-        """Step ids of the open turn, with their numbers."""
+        """Numbers of the open turn's steps, by step id."""
         self.assembled = False
-        """The open step has a model assembly."""
+        """Whether the open step has a model assembly."""
         self.injected = False
         self.pending = False
-        """Something that belongs to the next frame came after the open step's model injection."""
+        """Whether a record for the next frame came after the open step's model injection."""
         self.asm_ids: set[str] = set()
         self.inj_ids: set[str] = set()
         self.stays = EventPlace(self, False, False, False)
-        """The place of what belongs to the open step and opens nothing."""
+        """The place of an event that belongs to the open step and opens nothing."""
         self.attempt: str | None = None
-        """The attempt that the open step belongs to, where one is named; `task`: at which task."""
+        """The attempt that the open step belongs to, if named. `task` is the task attempted."""
         self.task: str | None = None
 
     def copy(self) -> Cursor:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = Cursor.__new__(Cursor)
         for name in Cursor.__slots__:
             value = getattr(self, name)
@@ -82,7 +82,7 @@ class Cursor:
         return twin
 
     def state(self) -> list[Any]:
-        """The cursor as JSON values; `restored` makes it again."""
+        """Return the cursor as JSON values. `restored` reverses it."""
         return [
             self.key.session, self.key.thread, self.turn, self.turn_id, self.step, self.step_id,
             self.turns, self.named_steps, self.assembled, self.injected, self.pending,
@@ -92,7 +92,7 @@ class Cursor:
 
     @classmethod
     def restored(cls, state: list[Any], number: int) -> Cursor:
-        """The cursor that `state` described."""
+        """Return the cursor that `state` described."""
         cursor = cls(ThreadKey(state[0], state[1]), number)
         cursor.turn, cursor.turn_id, cursor.step, cursor.step_id = state[2:6]
         cursor.turns, cursor.named_steps = state[6:8]
@@ -102,7 +102,7 @@ class Cursor:
         return cursor
 
     def open_turn(self, turn_id: str | None) -> None:
-        """Go on to the next turn."""
+        """Begin the next turn."""
         self.end()
         self.turn += 1
         self.turn_id = turn_id
@@ -110,13 +110,13 @@ class Cursor:
             self.turns[turn_id] = self.turn
 
     def end(self) -> None:
-        """The open turn is over, and no other one has begun."""
+        """End the open turn. No other turn begins."""
         self.seen.update(f"{self.turn_id}\0{step_id}" for step_id in self.named_steps)
         self.named_steps.clear()
         self.step = 0
 
     def open_step(self, step_id: str | None) -> None:
-        """Go on to the next step of the open turn."""
+        """Begin the next step of the open turn."""
         self.step += 1
         self.step_id = step_id
         if step_id is not None:
@@ -128,7 +128,7 @@ class Cursor:
 
 
 class CursorPosition(NamedTuple):
-    """Where a thread's cursor stood at an event that is taken later."""
+    """A thread's position at an event that is processed later."""
 
     key: ThreadKey
     turn: int
@@ -138,7 +138,7 @@ class CursorPosition(NamedTuple):
 
 
 def position_of(cursor: Cursor | CursorPosition) -> CursorPosition:
-    """The position of a cursor, for an event that is taken later."""
+    """Return the position of a cursor, for an event that is processed later."""
     return CursorPosition(cursor.key, cursor.turn, cursor.step, cursor.turn_id, cursor.step_id)
 
 
@@ -147,10 +147,10 @@ class EventPlace(NamedTuple):
 
     cursor: Cursor | CursorPosition
     opened: bool
-    """The event is the first of a new step (which is the cursor's open one)."""
+    """Whether the event is the first of a new step, which is now the cursor's open step."""
     new_turn: bool
     late: bool
-    """It names a turn or step that is over; it takes effect in the next frame and is reported."""
+    """Whether it names a turn or step that is over. It is reported and takes effect in the next frame."""
 
 
 _SETTLES = frozenset({vocab.ASSEMBLY_CREATED, vocab.INJECTION_APPLIED})
@@ -175,10 +175,10 @@ class StepTracker:
         self._last_session: str | None = None
         self._memo: dict[tuple[str | None, str | None], Cursor] = {}
         self._open: dict[str | None, dict[int, Cursor]] = {}
-        """By session, the threads that have not ended."""
+        """Threads that have not ended, by session and number."""
 
     def copy(self) -> StepTracker:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = StepTracker()
         twin._take(cursor.copy() for cursor in self.cursors.values())
         twin._session_of = dict(self._session_of)
@@ -186,7 +186,7 @@ class StepTracker:
         return twin
 
     def state(self) -> dict[str, Any]:
-        """Everything the tracker knows, as JSON values: an index keeps it to go on where it ended."""
+        """Return the tracker as JSON values, from which an index resumes."""
         return {
             "cursors": [cursor.state() for cursor in self.cursors.values()],
             "sessions": self._session_of,
@@ -195,7 +195,7 @@ class StepTracker:
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> StepTracker:
-        """The tracker that `state` described."""
+        """Return the tracker that `state` described."""
         tracker = cls()
         tracker._take(Cursor.restored(row, number) for number, row in enumerate(state["cursors"]))
         tracker._session_of = state["sessions"]
@@ -209,9 +209,9 @@ class StepTracker:
                 self._open.setdefault(cursor.key.session, {})[cursor.number] = cursor
 
     def ended(self, event: Event) -> list[Cursor]:
-        """Take a `SESSION_ENDED`; the threads that it brings to an end, in the order in which they began.
+        """Take a `SESSION_ENDED` event. Return the threads that it ends, in the order in which they began.
 
-        The event goes to no step, and what follows without a session is not of the one it names.
+        The event belongs to no step. It does not set the session of later events that name none.
         """
         session, name = event.session_id, event.thread_id
         if session is None:
@@ -234,14 +234,14 @@ class StepTracker:
         return found
 
     def place(self, event: Event) -> EventPlace:
-        """Assign one event; to be called once for each event that belongs to a step, in line order."""
+        """Assign one event. Call this once for each event that belongs to a step, in line order."""
         cursor = self._cursor(event.session_id, event.thread_id)
         if event.attempt_id is not None:
             return self._attempted(cursor, event)
         return self._place(cursor, event)
 
     def _attempted(self, cursor: Cursor, event: Event) -> EventPlace:
-        """Another attempt at a task is another step: what the one before was given stays as it was."""
+        """Place an event of an attempt. Another attempt at a task is another step."""
         again = _another_attempt(cursor, event)
         here = event.turn_id is None or event.turn_id == cursor.turn_id
         if again and here and event.step_id is None and cursor.step:
@@ -270,7 +270,7 @@ class StepTracker:
         return self._move(cursor, event)
 
     def _cursor(self, named: str | None, thread: str | None) -> Cursor:
-        """The cursor of a thread, of the session that a line names, or of the thread's last one."""
+        """Return the cursor of a thread, in the named session or else the thread's last one."""
         known = self._memo.get((named, thread))
         if known is not None and named is not None:
             self._session_of[known.key.thread] = self._last_session = known.key.session
@@ -291,7 +291,7 @@ class StepTracker:
         return cursor
 
     def _move(self, cursor: Cursor, event: Event) -> EventPlace:
-        """The event names another turn or step than the open one, or is the thread's first."""
+        """Place an event that is the thread's first or names another turn or step than the open one."""
         turn_id, step_id = event.turn_id, event.step_id
         if cursor.turn and not cursor.step:
             return self._resume(cursor, event)
@@ -299,7 +299,7 @@ class StepTracker:
             if turn_id in cursor.turns and (step_id is None or f"{turn_id}\0{step_id}" in cursor.seen):
                 return EventPlace(cursor, False, False, True)
             if cursor.turn and cursor.turn_id is None and not (cursor.assembled or cursor.injected):
-                # What comes before the first turn id (tools, system prompt) belongs to that turn.
+                # Records before the first turn id (tools, system prompt) belong to that turn.
                 cursor.turn_id = turn_id
                 cursor.turns[turn_id] = cursor.turn
             else:
@@ -323,7 +323,7 @@ class StepTracker:
         return self._settle(cursor, event, opened=True)
 
     def _resume(self, cursor: Cursor, event: Event) -> EventPlace:
-        """The thread had ended: what names its turns and steps is late, all else sets off another turn."""
+        """Place an event after its thread's end. Known turn and step ids are late."""
         turn_id, step_id = event.turn_id, event.step_id
         if step_id is not None:
             late = f"{turn_id if turn_id is not None else cursor.turn_id}\0{step_id}" in cursor.seen
@@ -341,7 +341,7 @@ class StepTracker:
     def _settle(
         self, cursor: Cursor, event: Event, *, opened: bool = False, new_turn: bool = False
     ) -> EventPlace:
-        """Note model assemblies and injections; without step ids, a second one opens a new step."""
+        """Note model assemblies and injections. Without step ids, a second one opens a new step."""
         record = event.record
         if isinstance(record, Assembly) and record.target == vocab.MODEL:
             if event.step_id is None and not opened and _another_window(cursor, record):
@@ -363,7 +363,7 @@ class StepTracker:
 
 
 def _another_attempt(cursor: Cursor, event: Event) -> bool:
-    """Whether the open step belongs to another attempt; attempts of two tasks may bear one name."""
+    """Return whether the open step belongs to another attempt. Attempts of two tasks may share a name."""
     if cursor.attempt is None:
         return False
     if cursor.attempt != event.attempt_id:
@@ -377,12 +377,12 @@ def _for_model(event: Event) -> bool:
 
 
 def _another_window(cursor: Cursor, assembly: Assembly) -> bool:
-    """Whether an assembly without step id belongs to a further request."""
+    """Return whether an assembly without a step id belongs to another request."""
     return cursor.assembled or (cursor.injected and assembly.assembly_id not in cursor.inj_ids)
 
 
 def _another_request(cursor: Cursor, injection: Injection) -> bool:
-    """Whether an injection without step id is a further request, not a second point of the same one."""
+    """Return whether an injection without a step id is another request, not a second point of one."""
     if not cursor.injected:
         return False
     if injection.assembly_id is None:

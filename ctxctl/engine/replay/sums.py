@@ -1,4 +1,4 @@
-"""Sums of steps: a turn with its changes from the turn before, and the totals of a whole replay."""
+"""Sums of steps: a turn with its changes since the previous turn, and the totals of a replay."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.rules import ReplayRules
 
 _EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_call", "tool_result"))
-_NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
+_NOTE_TAGS = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
 
 
 class RunningTotals:
-    """Sums over all steps so far."""
+    """Totals of all steps so far."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -33,13 +33,13 @@ class RunningTotals:
         self.freed = 0
         self.reweighed = 0
         self.fidelity: tuple[Fidelity, ...] = ()
-        """What imports measured, in line order."""
+        """Fidelity records of imports, in line order."""
         self._counts = [0, 0, 0, 0, 0]
         self._last: dict[ThreadKey, dict[str, int]] = {}
-        """By thread, the tokens of its last window by counting method."""
+        """The last window's tokens by counting method, by thread."""
 
     def copy(self) -> RunningTotals:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = RunningTotals()
         twin.__dict__.update(self.__dict__)
         twin._counts = list(self._counts)
@@ -47,7 +47,7 @@ class RunningTotals:
         return twin
 
     def add(self, step: Step) -> None:
-        """Count a finished step."""
+        """Add a finished step."""
         self.steps += 1
         self.new += step.ledger.new
         self.freed += step.ledger.freed
@@ -62,7 +62,7 @@ class RunningTotals:
         self._last[ThreadKey(step.session, step.thread)] = step.window.by_method
 
     def summary(self, *, problems: int, unique_contents: int) -> Summary:
-        """The totals as a value."""
+        """Return the totals as a value."""
         added, updated, removed, skipped, omitted = self._counts
         by_method: dict[str, int] = {}
         for window in self._last.values():
@@ -95,9 +95,9 @@ class TurnState:
         self.before: list[Placement] = sealed.before.placements
         self.window_before = step.ledger.window_before
         self.was: dict[str, int] = {}
-        """Current copies, at the turn's start, of the items that its steps touched."""
+        """Current copies, at the turn's start, of the items that its steps changed."""
         self.causes: dict[str, Cause] = {}
-        """Why each item that left during the turn, and has not come back, did."""
+        """The cause of each item that left during the turn and has not come back."""
         self.named: dict[str, NamedItem] = {}
         self.truncated: frozenset[str] = frozenset()
         self.rescored: frozenset[str] = frozenset()
@@ -110,10 +110,10 @@ class TurnState:
         self.last: Step = step
         self.flags: dict[str, None] = {}
         self.title: str | Content | None = None
-        """The prompt, or what it is called where the trace has no text of it."""
+        """The prompt, or its name if the trace lacks its text."""
 
     def copy(self) -> TurnState:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = TurnState.__new__(TurnState)
         twin.__dict__.update(self.__dict__)
         twin.was = dict(self.was)
@@ -123,7 +123,7 @@ class TurnState:
         return twin
 
     def add(self, thread: ThreadState, step: Step) -> None:
-        """Take in the thread's step that was just closed."""
+        """Add the thread's last closed step."""
         sealed = thread.sealed
         assert sealed is not None
         self.steps += 1
@@ -138,7 +138,7 @@ class TurnState:
         context = sealed.context
         for named in context.named:
             self.named.setdefault(named.item, named)
-        # Most steps cut nothing, or are the first that do: what is the same is not copied.
+        # Most steps cut nothing or repeat the first cut. Avoid copying an unchanged value.
         if self.truncated is not context.truncated:
             self.truncated = self.truncated | context.truncated if self.truncated else context.truncated
         self.rescored |= context.rescored
@@ -154,7 +154,7 @@ class TurnState:
             self.title = _title(sealed, thread.placer.text)
 
     def finish(self, thread: ThreadState, rules: ReplayRules) -> Turn:
-        """The turn's value."""
+        """Return the turn's value."""
         last = self.last
         if self.steps == 1:
             counts, changes = last.counts, last.changes
@@ -195,10 +195,10 @@ class TurnState:
 
 
 def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content | None:
-    """The prompt among what was added: the first that is not a client's own note, where there is one.
+    """Return the prompt among the added items: the first that is not a client's own note, if any.
 
-    Where a summary came in, earlier messages come in again with it, and a runtime's notes on its own command:
-    then it is the first that is the user's own behind the last of them.
+    With a summary, earlier messages and a runtime's notes on its own command enter again. Then it is the
+    first user message after the last of them.
     """
     added = {change.item for change in sealed.changes.changes if change.status == "added"}
     inserted = sealed.delta.inserted
@@ -215,5 +215,5 @@ def _title(sealed: SealedStep, read: Callable[[Content], str]) -> str | Content 
 
 
 def _of_command(text: str) -> bool:
-    """Whether a message is a runtime's note on a command of its own (Claude Code's `/compact`), or empty."""
-    return not text.strip() or text.lstrip().startswith(_NOTES)
+    """Return whether a message is empty or a runtime's note on its own command (Claude Code's `/compact`)."""
+    return not text.strip() or text.lstrip().startswith(_NOTE_TAGS)

@@ -1,4 +1,4 @@
-"""One thread under replay: its items, its frame, and the step that is open (DESIGN section 3)."""
+"""One thread under replay: its items, its frame, and its open step (DESIGN section 3)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NO_SEGMENTS: dict[str, str] = {}
 
 
 def _or_detached(cause_of: Callable[[str], Cause], taken_back: frozenset[str]) -> Callable[[str], Cause]:
-    """A policy takes an item back because it is no longer attached, unless the trace says otherwise."""
+    """Return `cause_of`, with `detached` for items that a policy took back without a recorded cause."""
 
     def cause(item: str) -> Cause:
         found = cause_of(item)
@@ -54,7 +54,7 @@ def _or_detached(cause_of: Callable[[str], Cause], taken_back: frozenset[str]) -
 
 
 class SealedStep(NamedTuple):
-    """A step whose frame is taken; only its usage may still come."""
+    """A step whose frame is final. Only its usage may still be recorded."""
 
     ids: StepIds
     facts: StepFacts
@@ -67,50 +67,50 @@ class SealedStep(NamedTuple):
     prefix: CommonPrefix | None
     saved: int | None
     skips: int
-    """Items that the selection records as skipped unchanged."""
+    """Number of items that the selection records as skipped because they are unchanged."""
     order: list[Placement]
     context: ChangeContext
-    """What its facts say of its changes."""
+    """What the step's facts say about its changes."""
     was: dict[str, int]
-    """Current copies, before the step, of the items that it touched or named."""
+    """Current copies, before the step, of each item that it changed or named."""
     settings: RequestSettings
-    """Its request less the window."""
+    """The step's request without its window."""
 
 
 class FrameTotals(NamedTuple):
-    """A frame's sums before an edit."""
+    """A frame's totals before an edit, in tokens."""
 
     used: int
-    """In today's encoding."""
+    """Counted with the current encoding."""
     reweighed: int
-    """Of it, what came with a change of the encoding."""
+    """The part of `used` that a change of the encoding added."""
     placements: list[Placement]
 
 
 class DeclaredMode(NamedTuple):
-    """A mode and whether the trace (or an importer, or a policy) said it."""
+    """A mode, and whether the trace, its importer or a policy declared it."""
 
     mode: Mode
     declared: bool
 
 
 class ThreadState(ThreadData):
-    """Everything replay remembers of one thread and target."""
+    """The replay state of one thread and target."""
 
     asked: str | None = None
-    """When the open step's request was sent, as near as is recorded."""
+    """When the open step's request was sent, as closely as recorded."""
 
     provider: str | None = None
-    """Who billed last."""
+    """The provider of the last bill."""
     reweighed = 0
-    """How much larger the frame became since the last seal by being counted with another encoding."""
+    """Tokens that a change of the encoding added to the frame since the last seal."""
     final = False
-    """No later event belongs to it: it is forgotten with its last step."""
+    """Whether no later event can belong to the thread. If so, it is forgotten after its last step."""
     client: str | None = None
     """Version of the client that sent the last request."""
 
     retried: tuple[Failure, ...] = ()
-    """Failures of the open step's request that an answer followed, in order."""
+    """Failures of the open step's request that were followed by an answer, in order."""
 
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         super().__init__(key, target, store, count)
@@ -119,61 +119,61 @@ class ThreadState(ThreadData):
         self.mode: DeclaredMode | None = None
         self.sealed: SealedStep | None = None
         self.facts_shared = True
-        """Somebody else may hold the sealed step's facts: to be copied before anything is added to them."""
+        """Whether a snapshot may share the sealed step's facts. If so, copy them before changing them."""
         self.usage: Usage | None = None
         self.stated: tuple[Stated, ...] = ()
-        """Totals that the runtime states for the requests up to this one."""
+        """Totals that the runtime states for the requests so far."""
         self.failures: tuple[Failure, ...] = ()
-        """Of the open step's request, in order, that no answer followed."""
+        """Failures of the open step's request that were not followed by an answer, in order."""
         self.model: str | None = None
         self.root: str | None = None
         self.first = True
-        """No frame yet."""
+        """Whether the thread has no frame yet."""
         self.over = False
-        """The trace, or the thread itself, has ended."""
+        """Whether the trace, or this thread, has ended."""
         self.shared = False
-        """A snapshot holds it too: to be copied before anything changes it."""
+        """Whether a snapshot shares this thread. If so, copy it before changing it."""
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
         self.billed: BilledStep | None = None
-        """The last step with a bill."""
+        """The last billed step."""
         self.entered: list[Placement] = []
         """Placements that entered the recorded frame at the last sealed step."""
         self.sent_part: SentPart | None = None
-        """The recorded frame without what was not sent; None: no bill shows a cut."""
+        """The recorded frame without what was not sent; None if no bill shows a cut."""
         self.settings = RequestSettings()
-        """The last request's, less its window."""
+        """The last request without its window."""
         self.cached: CacheMemory | None = None
-        """The last request with a bill, as far as a prompt cache remembers it."""
+        """What a prompt cache may hold of the last billed request."""
         self.ahead: list[Placement] = []
-        """As `assembled`, of an assembly that came after the seal."""
+        """Like `assembled`, for an assembly that was recorded after the seal."""
         self.simulation: Simulation | None = None
-        """The policy that decides what is sent; None where the trace does."""
+        """The policy that decides what is sent; None if the trace decides."""
         self.sent: SentStep | None = None
-        """What it sent at the last sealed step."""
+        """What the policy sent at the last sealed step."""
         self.fitting: Fitting | None = None
-        """The policy that decides what is left out; None where the trace does."""
+        """The policy that decides what is left out; None if the trace decides."""
         self.fitted: Fitted | None = None
-        """What it did at the last sealed step."""
+        """What the fitting policy did at the last sealed step."""
         self.compacted: int | None = None
-        """Tokens at which the runtime last compacted by itself."""
+        """The window's tokens when the runtime last compacted automatically."""
         self.running = NEW
-        """What its bills say of its size; never changed, so copies share it."""
+        """What earlier bills say about the thread's size. It is immutable, so copies share it."""
         self.recorded_used = 0
-        """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
+        """Tokens of the recorded frame, while an edit or a policy replaces it."""
         self.recorded_moved: Vector = NOTHING
-        """What came and left of that one at the last sealed step."""
+        """What entered and left the recorded frame at the last sealed step, by class."""
         self.annotations = AnnotationState()
 
     def kept(self) -> ThreadState:
-        """What a snapshot holds: a copy, or the thread itself once it has ended, for it seldom goes on."""
+        """Return what a snapshot holds: a copy, or the thread itself if it has ended."""
         if not self.over:
             return self.copy()
         self.shared = True
         return self
 
     def copy(self) -> ThreadState:
-        """An independent copy; sealed frames are shared, they never change."""
+        """Return an independent copy. Sealed frames are immutable and are shared."""
         twin = ThreadState.__new__(ThreadState)
         twin.__dict__.update(self.__dict__)
         twin.shared = False
@@ -195,12 +195,12 @@ class ThreadState(ThreadData):
         return twin
 
     def park(self) -> None:
-        """Let go of what can be made again: from here on this can only be copied, and the copy can go on."""
+        """Free what can be rebuilt. After this, the thread can only be copied."""
         self.book.park()
         self.windows.park()
 
     def weight(self) -> int:
-        """About how much a parked copy holds, in units of 32 bytes."""
+        """Return about how much a parked copy holds, in units of 32 bytes."""
         frame = len(self.frame.placements) // 4 + 6 * len(self.frame.held) + 3 * len(self.frame.stale_copies)
         ever = 2 * (len(self.placed) + len(self.scores) + len(self.index or ()))
         ever += self.fitting.weight() if self.fitting is not None else 0
@@ -208,18 +208,18 @@ class ThreadState(ThreadData):
         return frame + ever + (len(self.book.live) + self.windows.kept) // 4
 
     def recorded(self) -> list[Placement]:
-        """The frame as the trace has it, also where a policy or an edit makes another one of it."""
+        """Return the recorded frame, even if a policy or an edit replaces it."""
         if self.editing is not None:
             return self.editing.recorded
         return self.frame.placements if self.fitting is None else self.fitting.recorded
 
     @property
     def own_frames(self) -> bool:
-        """Whether a policy makes its frames."""
+        """Whether a policy makes the thread's frames."""
         return self.simulation is not None or self.fitting is not None
 
     def edit(self, editing: ThreadEdits) -> None:
-        """Leave out and replace from the first frame on."""
+        """Apply edits of a what-if from the first frame on."""
         self.editing = editing
         self.placer.texts = editing.texts
         if self.fitting is not None:
@@ -227,27 +227,27 @@ class ThreadState(ThreadData):
 
     @property
     def edited(self) -> bool:
-        """Whether the last sealed frame is another one than recorded because of what is dropped or set."""
+        """Whether edits of a what-if change the last sealed frame."""
         return self.editing is not None and self.editing.changes(self.frame.held)
 
     @property
     def altered(self) -> bool:
-        """Whether the last sealed frame is another one than was sent: what was billed says nothing of it."""
+        """Whether the last sealed frame differs from what was sent. If so, its bill does not apply to it."""
         return self.edited or (self.fitted is not None and self.fitted.changes_frame)
 
     @property
     def recorded_tokens(self) -> int:
-        """Tokens of what is recorded for the last sealed step, whatever frame is shown in its place."""
+        """Tokens recorded for the last sealed step, whichever frame is shown instead."""
         if self.editing is not None or self.fitting is not None:
             return self.recorded_used
         return self.frame.recorded
 
     def open_facts(self) -> StepFacts:
-        """Where a record of the current line belongs: this step, or what follows its seal."""
+        """Return the facts for a record of the current line: the open step's, or those after its seal."""
         return self.facts if self.later is None else self.later
 
     def opens(self, ids: StepIds) -> None:
-        """Begin a step; what came after the last one's seal is its first part."""
+        """Begin a step. What was recorded after the last seal is its first part."""
         self.ids = ids
         self.over = False
         self.annotations.opens()
@@ -261,15 +261,15 @@ class ThreadState(ThreadData):
         self.failures = self.retried = ()
 
     def answered(self) -> None:
-        """The open step's request got its answer: what failed before was tried again."""
+        """Note that the open step's request was answered, so its earlier failures were retried."""
         if self.failures:
             self.retried += self.failures
             self.failures = ()
 
     def take_assembly(self) -> None:
-        """The open stretch of facts now ends with an assembly: resolve it as of this line.
+        """Resolve the assembly that ends the current facts, as of this line.
 
-        Before a seal the assembly closes the step's facts so far; after one it is the next step's.
+        Before a seal, the assembly completes the step's facts; after a seal, it belongs to the next step.
         """
         facts = self.open_facts()
         assembly = facts.assembly
@@ -287,7 +287,7 @@ class ThreadState(ThreadData):
         self.later = StepFacts()
 
     def injected_again(self, injection: Injection) -> None:
-        """A second injection point of the request that is sealed."""
+        """Add a second injection point to the sealed request."""
         assert self.sealed is not None
         if self.facts_shared:
             self.sealed = self.sealed._replace(facts=self.sealed.facts.copy())
@@ -295,7 +295,7 @@ class ThreadState(ThreadData):
         self.sealed.facts.injections.append(injection)
 
     def take_injection(self, injection: Injection) -> None:
-        """An injection ends the step's facts; it may name an assembly other than the last."""
+        """Take the injection that completes the step's facts. It may name an assembly other than the last."""
         if self.later is not None:
             self.facts.take(self.later)
             self.later = None
@@ -310,17 +310,17 @@ class ThreadState(ThreadData):
                 facts.assembly, self.assembled = named
 
     def _left(self, frame: list[Placement], reading: FactsReading) -> list[Placement] | None:
-        """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
+        """Return the frame without redacted texts and with the budget's cuts; None if it does not change."""
         made = self.annotations.hide_redacted(frame, self.placer.redacted_copy, self.windows.delta)
         left = reading.cut_to()
         if not left:
             return made
         shown = frame if made is None else made
         cut = [self.placer.cut(p, left[p.item]) if holds_uncut(p, left.get(p.item)) else p for p in shown]
-        return cut if cut != frame else None  # equal is the same: placements are compared by identity
+        return cut if cut != frame else None  # return the same object: placements are compared by identity
 
     def seal(self, *, list_skipped: bool = False, only_sizes: bool = False) -> SealedStep:
-        """Take the open step's frame and compare it with the one before, or weigh it only (`only_sizes`)."""
+        """Fix the open step's frame and compare it with the last one; `only_sizes`: only measure it."""
         assert self.ids is not None
         assert self.mode is not None
         facts = self.facts
@@ -378,7 +378,7 @@ class ThreadState(ThreadData):
         return self.sealed
 
     def keep_sent(self, sent: set[Placement]) -> None:
-        """Begin the next frame from what the sealed step is known to have sent."""
+        """Start the next frame from the placements that the sealed step is known to have sent."""
         if self.sent_part is None:
             self.sent_part = SentPart(self.recorded())
         self.sent_part.keep(sent)
@@ -386,7 +386,7 @@ class ThreadState(ThreadData):
     def _shown_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta]:
-        """The frame's basis, the frame without what was not sent, and its difference from the one before."""
+        """Return the frame's basis, the frame without what was not sent, and its delta to the last one."""
         if self.sent_part is None:
             return self._recorded_frame(before, facts, reading)
         basis, _, delta = self._recorded_frame(self.sent_part.recorded, facts, reading)
@@ -396,7 +396,7 @@ class ThreadState(ThreadData):
     def _recorded_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta]:
-        """The frame's basis, the whole frame, and its difference from the one before."""
+        """Return the frame's basis, the whole frame, and its difference from the last one."""
         basis, after, known = self._next_frame(before, facts, reading)
         left = self._left(after, reading)
         if left is not None:
@@ -406,9 +406,8 @@ class ThreadState(ThreadData):
     def _next_frame(
         self, before: list[Placement], facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement], FrameDelta | int]:
-        """What the frame is by, the frame, and its difference from the one before: or how much of their heads
-        is surely the same.
-        """
+        """Return the basis, the frame, and its difference from the last one, or the length of a head both
+        share."""
         assert self.mode is not None
         if self.mode.mode == "window":
             basis, after = self.windows.frame(self, facts, reading)
@@ -421,7 +420,7 @@ class ThreadState(ThreadData):
     def _prefix(
         self, before: FrameTotals, after: list[Placement], delta: FrameDelta, settings: RequestSettings
     ) -> CommonPrefix | None:
-        """What the step's request begins with like the one before, which it then takes the place of."""
+        """Return the prefix that the request shares with the last one, then store it as the last."""
         was, now = self.laid_out, provider_order(after, self.frame.head, self.frame.heads)
         setting = broken_setting(self.settings, settings)
         self.laid_out, self.settings = now, settings
@@ -432,7 +431,7 @@ class ThreadState(ThreadData):
         return possible_prefix(was, now, before.used, same, held, setting)
 
     def _settings(self, facts: StepFacts) -> RequestSettings:
-        """The step's request less its window: what is told of it, else as the one before."""
+        """Return the request without its window. Fields not recorded are the previous request's."""
         recorded = facts.assembly.request if facts.assembly is not None else None
         return RequestSettings(
             facts.model or self.settings.model,
@@ -453,7 +452,7 @@ class ThreadState(ThreadData):
         return found
 
     def _saved(self, reading: FactsReading) -> tuple[int | None, int]:
-        """Tokens of the items recorded as skipped at this step, and their number."""
+        """Return tokens and number of the items recorded as skipped at this step."""
         if self.facts.selection is None and self.sent is None and self.mode and self.mode.mode == "window":
             return None, 0
         skipped = {self.book.item_of(r.ref) for r in reading.unchanged()}

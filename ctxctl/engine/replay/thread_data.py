@@ -1,4 +1,4 @@
-"""What replay holds of one thread while it goes on: what frames, edits and policies are made from."""
+"""Replay data of one thread, from which frames, edits and policies are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxctl.model.results import Placement
 
 
 class StepIds(NamedTuple):
-    """Where the open step is and what the trace calls it."""
+    """Position and ids of the open step."""
 
     turn: int
     step: int
@@ -27,9 +27,9 @@ class StepIds(NamedTuple):
 
 
 class ThreadData:
-    """The items of a thread and the records of its open step; `ThreadState` replays them.
+    """The items of a thread and the records of its open step. `ThreadState` replays them.
 
-    Window, history and policies take this as a value: they read it, and none of them knows the replay.
+    Windows, histories and policies read this value and do not depend on the replay.
     """
 
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
@@ -38,15 +38,15 @@ class ThreadData:
         self.placer = Placer(self.book, store, count)
         self.ids: StepIds | None = None
         self.facts = StepFacts()
-        """Recorded for the open step so far, up to its last assembly if it has one."""
+        """Facts of the open step so far, up to its last assembly if it has one."""
         self.later: StepFacts | None = None
-        """Recorded after the open step's last assembly: this step's if a seal follows, else the next's."""
+        """Facts after the open step's last assembly: this step's if a seal follows, else the next step's."""
         self.assembled: list[Placement] = []
         """The open step's assembly, resolved as of its line."""
         self.editing: ThreadEdits | None = None
-        """What is dropped or set, before any policy; None where nothing is."""
+        """Edits of a what-if, applied before any policy; None without edits."""
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()
-        """Append mode: items that were in a frame of this thread at some time."""
+        """Append mode: items that were ever in a frame of this thread."""
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""

@@ -1,4 +1,4 @@
-"""A thread under the rules of its replay: at its first event, and where it goes on with another model."""
+"""Apply the rules of a replay to a thread: at its first event, and when its model changes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def follow_model(thread: ThreadState, model: str | None, rules: ReplayRules) -> None:
-    """Have a thread counted as a model counts; costs the window where that is another encoding.
+    """Count a thread as a model counts. If the encoding changes, recount the window.
 
-    Each step is counted as its own model counts.  What entered before under another encoding has another size
-    from that step on, though nothing entered or left: a term of its own in the ledger (`reweighed`).
-    Not where the user named a model or an encoding, and not under a policy that makes frames of its own.
+    Each step is counted as its own model counts. Content from before the change gets another size without
+    entering or leaving; the ledger has a separate term for it (`reweighed`). Nothing changes if the user
+    named a model or an encoding, or if a policy makes its own frames.
     """
     kinds = rules.encodings
     if kinds is None or model is None or thread.sealed is not None or thread.own_frames:
@@ -53,7 +53,7 @@ def _recount(thread: ThreadState) -> None:
 
 
 def limits_under(rules: ReplayRules) -> LimitsOf:
-    """What finds the limits that a policy is to keep."""
+    """Return a function that finds the limits that a policy must keep."""
 
     def find(budget: Budget | None, model: str | None, provider: str | None, client: str | None) -> Limits:
         named = rules.model or model or rules.first_model
@@ -63,7 +63,7 @@ def limits_under(rules: ReplayRules) -> LimitsOf:
 
 
 def new_thread(key: ThreadKey, rules: ReplayRules) -> ThreadState:
-    """A new thread: nothing is in it yet, and what decides over its frames is at hand."""
+    """Return a new thread with the policies and edits of the rules."""
     thread = ThreadState(key, rules.target, rules.store, rules.count)
     thread.placer.weigher.keeps = not isinstance(rules.scales, Uncalibrated)
     thread.placer.weigher.scale = rules.scales.scale(rules.model or rules.first_model, None)

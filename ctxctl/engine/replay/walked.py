@@ -1,4 +1,4 @@
-"""One step of a walk through a replay, with its frame and what changed in it."""
+"""One step of a walk through a replay, with its frame and its changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ctxctl.model.content import Content
 from ctxctl.model.results import Step
 
 Omitted = dict[tuple[str, str | None], Content]
-"""By item and version, the texts of what a step left out."""
+"""Texts of what a step left out, by item and version."""
 
 
 class Walked(NamedTuple):
@@ -20,19 +20,18 @@ class Walked(NamedTuple):
 
     at: StepAt
     delta: FrameDelta
-    """How its frame differs from that of the step before in its thread, or where the encoding has changed,
-    from that weighed anew."""
+    """Difference from the thread's previous frame, in current sizes if the encoding has changed."""
     omitted: Omitted
-    """The texts of the versions that its `omitted` changes name, as far as the trace has them."""
+    """Texts of the versions that its `omitted` changes name, if the trace has them."""
 
     @property
     def key(self) -> ThreadKey:
-        """The thread that the step is of."""
+        """The step's thread."""
         return ThreadKey(self.at.step.session, self.at.step.thread)
 
 
 def walked_by(engine: Engine, at: StepAt) -> Walked:
-    """The step that an engine has just finished."""
+    """Return the step that an engine has just finished."""
     return Walked(at, engine.delta(), _omitted(at.step, engine))
 
 

@@ -1,6 +1,6 @@
 """The frame in `window` mode: each request carries the whole window (DESIGN section 3, rule 1).
 
-Assemblies are resolved to placements and kept for those that are spliced from them later.
+Assemblies are resolved to placements and kept as bases for later splices.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.step_facts import FactsReading, StepFacts
     from ctxctl.engine.replay.thread_data import ThreadData
 
-_OPEN = 8
-"""Assemblies resolved last that keep their placements as a list, whatever they were spliced from."""
-_KEPT_CELLS = 400_000
-"""Placements that the assemblies kept for later splices may hold together; at least two are kept."""
+_MAX_UNFOLDED = 8
+"""Number of recent assemblies that keep their placements as a list, even if they could be rebuilt."""
+_MAX_KEPT_CELLS = 400_000
+"""Placements that all kept assemblies may hold together. At least two assemblies are kept."""
 
-_CHAIN = 32
-"""Splices at most that lead from a folded assembly to the list which it is made from again."""
+_MAX_CHAIN = 32
+"""Longest chain of splices from which a folded assembly is rebuilt."""
 
 _CELLS_FREE = 100_000_000
 _CELLS_EACH = 20_000
-"""Placements that the splices of a thread may copy: once, and for each of them.
+"""Placements that splices of a thread may copy: a fixed allowance, plus an allowance for each splice.
 
-A splice of a few bytes copies the window that it changes, whatever its size, so a small log could cause
-endless work.  A window of more than 20,000 items costs more to copy than all else that is done for a request.
+A splice of a few bytes copies the whole window, so a small log could cause unbounded work. Above 20,000
+items, the copy costs more than all other work for a request.
 """
 
 Piece = tuple[int, int] | list[Placement]
-"""Of a spliced assembly: a stretch of its base's placements, or placements of its own."""
+"""Part of a spliced assembly: a range of its base's placements, or new placements."""
 
 
 class Resolved:
-    """An assembly's placements, and how many each block gave where that is not one each.
+    """An assembly's placements, and the number of placements per block where it is not one each.
 
-    One that was spliced from another can be folded: it then keeps what it is made of and not the list.  What
-    it is made of, its bases' lists and pieces included, is never more than twice the list.
+    A spliced assembly can be folded: it then keeps its pieces instead of the list. The pieces, with its
+    bases' lists and pieces, hold at most twice as many entries as the list.
     """
 
     __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "cut", "era", "record", "size", "spans")
@@ -67,15 +67,15 @@ class Resolved:
         self.spans = spans
         self.record: Assembly | None = None
         self.era = 0
-        """In which sizes: a thread may go on with a model of another encoding."""
+        """How often sizes had changed when it was resolved: a thread may switch to another encoding."""
         self.cut = False
-        """Whether it is not the whole window: its base was too large, or itself cut."""
+        """Whether it is incomplete, because its base was too large or was itself cut."""
         self._base: Resolved | None = None
         self._pieces: tuple[Piece, ...] = ()
         self._depth = 0
         self._made_of = self.size
-        """Entries of all lists and pieces that it is made of."""
-        if base is None or base._depth == _CHAIN:
+        """Entries of all lists and pieces that it is rebuilt from."""
+        if base is None or base._depth == _MAX_CHAIN:
             return
         made_of = base._made_of + sum([1 if isinstance(piece, tuple) else len(piece) for piece in pieces])
         if made_of <= 2 * self.size:
@@ -84,7 +84,7 @@ class Resolved:
 
     @property
     def placements(self) -> list[Placement]:
-        """The placements, never to be changed; a folded one makes the list anew each time."""
+        """The placements, not to be modified. A folded assembly rebuilds the list on each access."""
         made = self._list
         if made is not None or self._base is None:
             return made or []
@@ -100,17 +100,17 @@ class Resolved:
 
     @property
     def cells(self) -> int:
-        """Placements that are copied, at most, to make another window of this one."""
+        """The most placements that a splice of this assembly copies."""
         return self.size if self._list is not None else self.size * (1 + self._depth)
 
     def fold(self) -> None:
-        """Let go of the list if it can be made again."""
+        """Free the list if it can be rebuilt."""
         if self._base is not None:
             self._list = None
 
 
 class _Hint(NamedTuple):
-    """Two lists of which one was spliced from the other, and what they share at either end."""
+    """A spliced list and its base, with the lengths of their common head and tail."""
 
     base: list[Placement]
     made: list[Placement]
@@ -120,7 +120,7 @@ class _Hint(NamedTuple):
     inserted: list[Placement]
 
     def delta(self) -> FrameDelta:
-        """The difference that the splicing made."""
+        """Return the difference that the splice made."""
         return FrameDelta(self.head, self.tail, self.removed, self.inserted, False, self.base, self.made)
 
 
@@ -139,7 +139,7 @@ class WindowResolver:
         self._placer = placer
         self._resolved: OrderedDict[str, Resolved] = OrderedDict()
         self._parked: tuple[Resolved, ...] = ()
-        """What `_resolved` holds, while this is parked."""
+        """The values of `_resolved` while this is parked."""
         self._open: deque[Resolved] = deque()
         self._cells = 0
         self._spare = _CELLS_FREE
@@ -150,18 +150,18 @@ class WindowResolver:
         self._live: list[Placement] = []
         self._live_taken = False
         self._hint: _Hint | None = None
-        """What the last splicing left alone."""
+        """The change that the last splice made."""
         self.change: FrameChange | None = None
-        """The last frame's difference from the one before, where it is known already."""
+        """The last frame's difference from the previous one, if known."""
         self._era = 0
-        """How often sizes became others."""
+        """How often sizes have changed."""
         self.fault: str | None = None
-        """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
+        """The slug of the problem in the last assembly's splices. The replay reports it."""
         self.goes_on = False
-        """Whether that goes on from a fault of its base, which was reported."""
+        """Whether that problem comes from a base's problem that was reported already."""
 
     def copy(self, placer: Placer) -> WindowResolver:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = WindowResolver(placer)
         twin._resolved = _by_id(self._parked) if self._parked else self._resolved.copy()
         twin._open = self._open.copy()
@@ -172,12 +172,12 @@ class WindowResolver:
         return twin
 
     def park(self) -> None:
-        """Let go of what takes room: from here on this can only be copied, and the copy has it again."""
+        """Free memory. After this, the resolver can only be copied."""
         self._parked = self._parked or tuple(self._resolved.values())
         self._resolved = OrderedDict()
 
     def recount(self, anew: Reweigher) -> None:
-        """Sizes are others from here on: of what is kept, and of what is made of it later."""
+        """Change to other sizes, both of what is kept and of what is made from it later."""
         self._raw, self._live = anew.all(self._raw), anew.all(self._live)
         self._stale.forget(self._raw)
         self._hint = self.change = None
@@ -186,16 +186,16 @@ class WindowResolver:
 
     @property
     def given_up(self) -> bool:
-        """Whether `take_given_up` would give any."""
+        """Whether `take_given_up` would return any items."""
         return bool(self._stale.given_up)
 
     def take_given_up(self) -> list[str]:
-        """Items of which no copy is told to be stale any more, since this was asked last."""
+        """Return the items whose copies are no longer marked as stale, since the last call."""
         given_up, self._stale.given_up = self._stale.given_up, []
         return given_up
 
     def _in_era(self, found: Resolved) -> Resolved:
-        """An assembly as it was resolved, in today's sizes."""
+        """Return a resolved assembly in current sizes."""
         anew = self._placer.anew
         if found.era == self._era or anew is None:
             return found
@@ -209,13 +209,13 @@ class WindowResolver:
         return len(self._resolved)
 
     def resolve(self, assembly: Assembly, segments: dict[str, str]) -> list[Placement]:
-        """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
+        """Return the placements of an assembly as of its own line. Kept blocks of a base do not change."""
         self.fault, self.goes_on = None, False
         base = self._resolved.get(assembly.base) if assembly.base is not None else None
         base = self._in_era(base) if base is not None else None
         if assembly.base is not None and base is None:
             self.fault = "unknown-base"
-            # Its new blocks are all that is known: they go behind the window as it last was.
+            # Only its new blocks are known. Append them to the last window.
             base = Resolved(self._raw, None)
             at = len(self._raw)
             assembly = msgspec.structs.replace(assembly, splices=(Splice(at, 0, len(assembly.blocks)),))
@@ -237,16 +237,16 @@ class WindowResolver:
             self._resolved[assembly.assembly_id] = resolved
             self._resolved.move_to_end(assembly.assembly_id)
             self._cells += resolved.size
-            while self._cells > _KEPT_CELLS and len(self._resolved) > 2:
+            while self._cells > _MAX_KEPT_CELLS and len(self._resolved) > 2:
                 _, oldest = self._resolved.popitem(last=False)
                 self._cells -= oldest.size
         self._open.append(resolved)
-        if len(self._open) > _OPEN:
+        if len(self._open) > _MAX_UNFOLDED:
             self._open.popleft().fold()
         return resolved.placements
 
     def assembly(self, assembly_id: str) -> tuple[Assembly, list[Placement]] | None:
-        """An earlier assembly that an injection names, as it was resolved at its own line."""
+        """Return an earlier assembly, and its placements as of its own line."""
         found = self._resolved.get(assembly_id)
         if found is None or found.record is None:
             return None
@@ -300,10 +300,10 @@ class WindowResolver:
         tail = old[old_at(at) :]
         placements += tail
         pieces.append((old_at(at), len(old)))
-        # Of a window that is the same as its base, all is head: what is both would be counted twice.
+        # If the window equals its base, count all of it as head, not as head and tail.
         head, end = (old_at(assembly.splices[0].at), len(tail)) if assembly.splices else (len(tail), 0)
         used = new[: new_at(taken)]
-        # What a splice beyond the end of its base left alone is not where it says.
+        # After a splice beyond the end of its base, the common head and tail are unreliable.
         sound = self.fault != "bad-splice"
         self._hint = _Hint(old, placements, head, end, removed, used) if sound else None
         if old_spans is not None:
@@ -311,12 +311,12 @@ class WindowResolver:
         return Resolved(placements, None if plain else spans, base, pieces)
 
     def blocks(self, assembly_id: str | None) -> int | None:
-        """Number of blocks of an assembly, those of its base included."""
+        """Return the number of blocks of an assembly, including those of its base."""
         found = self._resolved.get(assembly_id) if assembly_id is not None else None
         return found.blocks if found is not None else None
 
     def delta(self, before: list[Placement], after: list[Placement]) -> FrameDelta | None:
-        """The difference of two frames if the last frame's making gave it."""
+        """Return the difference of two frames if it is known from the last `frame` call."""
         change = self.change
         if change is not None and change.before is before and change.after is after:
             return change.delta
@@ -325,7 +325,7 @@ class WindowResolver:
     def frame(
         self, thread: ThreadData, facts: StepFacts, reading: FactsReading
     ) -> tuple[Basis, list[Placement]]:
-        """The window by the strongest thing recorded, with older versions of an item marked stale."""
+        """Return the window by the strongest record, with older versions of an item marked as stale."""
         if facts.assembly is not None or facts.selection is not None:
             thread.book.settle()
             self._live_taken = False
@@ -354,7 +354,7 @@ class WindowResolver:
         return self._live
 
     def _current(self, thread: ThreadData, raw: list[Placement]) -> list[Placement]:
-        """Mark as stale each copy that is not of its item's newest version in the frame."""
+        """Mark each copy as stale that is not of its item's newest version in the frame."""
         hint = self._hint
         known = hint is not None and hint.base is self._raw and hint.made is raw
         change = hint.delta() if hint is not None and known else delta_of(self._raw, raw)
@@ -373,13 +373,13 @@ def _by_id(kept: Iterable[Resolved]) -> OrderedDict[str, Resolved]:
 
 
 def _reach(assembly: Assembly) -> int:
-    """How many blocks of its base the splices speak of."""
+    """Return how many blocks of the base the splices refer to."""
     last = assembly.splices[-1]
     return last.at + last.removed
 
 
 def _offsets(spans: list[int] | None) -> Callable[[int], int]:
-    """Tells how many placements there are before a block, also behind the last one."""
+    """Return a function from a block index to the number of placements before that block."""
     if spans is None:
         return lambda block: block
     before = [0, *accumulate(spans)]
@@ -387,7 +387,7 @@ def _offsets(spans: list[int] | None) -> Callable[[int], int]:
 
 
 def _ordered(blocks: tuple[Block, ...]) -> tuple[Block, ...] | list[Block]:
-    """Blocks by `position`; one without keeps its place in the list."""
+    """Return blocks by `position`. A block without one keeps its place."""
     if not [b for b in blocks if b.position is not None]:
         return blocks
     rows = [(index if b.position is None else b.position, index) for index, b in enumerate(blocks)]

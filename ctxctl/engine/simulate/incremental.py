@@ -1,4 +1,4 @@
-"""A fitting policy that keeps what it works out, on one thread: a step costs what changed in it."""
+"""An incremental fitting policy on one thread: the cost of a step is proportional to its changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ctxctl.model.results import Placement
 
 
 class Edit(NamedTuple):
-    """What stood at a place of the frame, and what stands there now; None: nothing."""
+    """The placements at one place of the frame, before and after; None if there is none."""
 
     place: int
     before: Placement | None
@@ -25,36 +25,36 @@ class Edit(NamedTuple):
 
 
 class CarriedOutStep(NamedTuple):
-    """What a keeper decided for one step, as it was carried out."""
+    """A keeper's decision for one step, and the resulting frame."""
 
     outcome: Outcome
     frame: list[Placement]
     delta: FrameDelta | None
-    """From the frame of the step before; None: that one is not known here."""
+    """Difference from the previous frame; None if that is unknown here."""
     causes: dict[str, Cause]
-    """Of the items that left the frame and are left out."""
+    """Causes of the items that left the frame and are left out."""
     named: tuple[NamedItem, ...]
-    """What is left out and was not at the step before."""
+    """Items that are newly left out."""
     truncated: frozenset[str]
     tokens: int
-    """In the frame."""
+    """Tokens in the frame."""
 
 
 T = TypeVar("T")
 _SEATS_FREE = 1_000_000
 _SEATS_EACH = 500
-"""Seats of which a thread may settle the fate anew: once, and for each of its steps.
+"""Seats that a thread may decide again: a fixed allowance, plus an allowance for each step.
 
-A few of a step are new or leave.  Where a thousand calls have one id, they all come and go together, at every
-step.
+Most steps decide only a few seats. But if a thousand calls share one id, they all enter and leave together,
+at every step.
 """
 
 
 class IncrementalWindow:
-    """The keeper of one thread, the seats that it is given, and the frame that comes of them."""
+    """The keeper of one thread, its seats, and the resulting frame."""
 
     def __init__(self, policy: Kept, state: Any, gone: frozenset[str]) -> None:
-        """`state` and `gone` (items that were left out) are of the step before."""
+        """Continue from `state` and `gone` (items left out) of the previous step."""
         self._policy = policy
         self._made_of = (state, gone)
         self._scene: SeatList[Placement] = SeatList()
@@ -66,22 +66,22 @@ class IncrementalWindow:
         assert keeper is not None
         self._keeper = keeper
         self._fresh = True
-        """There is no frame yet that the next one is an edit of."""
+        """Whether there is no frame to edit yet."""
         self._frame: list[Placement] = []
         self._places: list[int] = []
         self._tokens = 0
         self._notes: dict[int, Placement] = {}
         self._shown: dict[Placement, int] = {}
-        """How many seats show it."""
+        """Number of seats that show a placement."""
         self._dropped: dict[str, int] = {}
-        """By item, how many of its seats are dropped."""
+        """Number of dropped seats by item."""
         self._cut: dict[str, int] = {}
-        """By item, how many are cut or swapped."""
+        """Number of cut or swapped seats by item."""
         self._truncated: frozenset[str] = frozenset()
 
     @property
     def made_of(self) -> tuple[Any, frozenset[str]]:
-        """The policy's state and the items left out, from which another one goes on; neither ever changes."""
+        """The policy's state and the items left out, from which a copy continues. Neither is modified."""
         return self._made_of if self._fresh else (self._keeper.state(), frozenset(self._dropped))
 
     def step(
@@ -119,7 +119,7 @@ class IncrementalWindow:
         found = []
         for item in items:
             seats = self._scene.of(item)
-            # What the trace says is said of an item: of its copies in the window, one tells of all.
+            # The trace's values belong to an item, so one of its copies stands for all.
             one = next(iter(seats), None)
             if one is None or _values(make(one.placement)) == _values(one.candidate):
                 continue
@@ -134,7 +134,7 @@ class IncrementalWindow:
         self, moves: Moves, outcome: Outcome, made: PlacementMaker, placer: Placer
     ) -> CarriedOutStep:
         had: dict[str, bool] = {}
-        """Of items of which a seat was or is dropped: whether one was at the step before."""
+        """By item with a seat dropped before or now: whether one was dropped at the previous step."""
         edits: list[Edit] = []
         cut = bool(self._fresh)
         for seat in moves.left:
@@ -183,7 +183,7 @@ class IncrementalWindow:
         return CarriedOutStep(outcome, frame, delta, causes, named, self._truncated, self._tokens)
 
     def _account(self, seat: Seat, fate: Drop | Cut | Swap | None, had: dict[str, bool]) -> bool:
-        """Take a seat's fate, or that it left; whether what is cut changed."""
+        """Take a seat's fate, or its leaving. Return whether the cut items changed."""
         item, cut = seat.placement.item, False
         for now, sign in ((seat.was, -1), (fate, 1)):
             if type(now) is Drop:
@@ -198,7 +198,7 @@ class IncrementalWindow:
     def _noted(
         self, notes: Sequence[tuple[int, Note]], made: PlacementMaker, placer: Placer
     ) -> Iterator[Edit]:
-        """The policy's own texts, where they were and where they are."""
+        """Yield the edits that replace the policy's own texts."""
         now = {place: made.note(placer, note) for place, note in notes}
         for place in self._notes.keys() | now.keys():
             before, after = self._notes.get(place), now.get(place)
@@ -213,7 +213,7 @@ class IncrementalWindow:
         return Cause("omitted", fate.reason, None, True)
 
     def _edited(self, edits: list[Edit]) -> tuple[list[Placement], FrameDelta | None]:
-        """The frame after the edits, which are in order, and how it differs from the one before."""
+        """Return the frame after the edits, which are in order, and its difference from the previous one."""
         before, old = self._frame, self._places
         if not edits and not self._fresh:
             return before, FrameDelta(len(before), 0, [], [], False, before, before)
@@ -249,7 +249,7 @@ class IncrementalWindow:
         return frame, delta_of(before, frame, prefix, suffix)
 
     def _plain(self, removed: list[Placement], inserted: list[Placement]) -> bool:
-        """Whether what was taken out and put in is the difference: nothing is in both, or there twice."""
+        """Return whether removed and inserted have no placement in common and none twice."""
         if removed and inserted and not {p.key for p in removed}.isdisjoint(p.key for p in inserted):
             return False
         changed = removed + inserted
@@ -264,7 +264,7 @@ def _values(candidate: Candidate) -> tuple[Any, Any]:
 
 
 def _shown(seat: Seat, made: PlacementMaker, placer: Placer) -> Placement | None:
-    """What is in the frame for a seat."""
+    """Return the placement in the frame for a seat."""
     fate, placement = seat.fate, seat.placement
     assert isinstance(placement, Placement)
     if fate is None:

@@ -1,4 +1,4 @@
-"""Placements that a fitting policy makes: texts that are cut, swapped, or its own."""
+"""Placements that a fitting policy makes: cut texts, swapped texts, and its own texts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ctxctl.model.fitting import Cut, Note, Swap
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of, segment_of
 
-_CUTS: Final = 4_096
-"""Cut texts that are remembered: many times as many as any step has."""
+_MAX_CUT_TEXTS: Final = 4_096
+"""Number of cut texts that are remembered, many times as many as a step has."""
 
 
 class PlacementMaker:
-    """Makes each placement once, so that one that stays is the same object from step to step."""
+    """Makes each placement once, so that an unchanged one is the same object at each step."""
 
     def __init__(self, policy: str, trim: Trim) -> None:
         self._policy = policy
@@ -24,7 +24,7 @@ class PlacementMaker:
         self._others: dict[tuple[object, ...], Placement] = {}
 
     def cut(self, placer: Placer, p: Placement, cut: Cut) -> Placement:
-        """What stays of a text that is cut; of one that nobody knows, its size."""
+        """Return the cut text; of an unknown text, only its size."""
         memo = (p, cut.tokens, cut.side)
         made = self._cuts.get(memo)
         if made is None:
@@ -33,13 +33,13 @@ class PlacementMaker:
             else:
                 most = placer.weigher.scale.counted(p.kind, cut.tokens)
                 made = placer.reworded(p, self.trim(placer.text(p.content), most, cut.side))
-            if len(self._cuts) >= _CUTS:
+            if len(self._cuts) >= _MAX_CUT_TEXTS:
                 self._cuts = {}
             made = self._cuts.setdefault(memo, made)
         return made
 
     def swapped(self, placer: Placer, p: Placement, swap: Swap) -> Placement:
-        """Another text in the place of one."""
+        """Return the placement with another text."""
         memo = (p, swap.text)
         made = self._others.get(memo)
         if made is None:
@@ -47,7 +47,7 @@ class PlacementMaker:
         return made
 
     def note(self, placer: Placer, note: Note) -> Placement:
-        """A text of the policy's own."""
+        """Return the placement of the policy's own text."""
         name = f"{self._policy}:{note.kind}"
         memo = (name, note.text, note.tokens, note.role)
         made = self._others.get(memo)

@@ -1,4 +1,4 @@
-"""A fitting policy at work on one thread: from what would be in the window to what it sends."""
+"""Run a fitting policy on one thread: from the unfitted window to what the policy sends."""
 
 from __future__ import annotations
 
@@ -31,49 +31,49 @@ class Fitted(NamedTuple):
     policy: str
     verdict: Verdict
     wanted: int
-    """Tokens that there would be had nothing been left out."""
+    """Tokens if nothing had been left out."""
     cap: int | None
-    """None: not known, and nothing was done."""
+    """None if unknown, in which case the policy did nothing."""
     restored: int
-    """Placements that the runtime left out and that are there again, or that stood for them."""
+    """Number of placements that the runtime left out, or replaced, and the policy restored."""
     dropped: int = 0
-    """Candidates that are left out."""
+    """Number of candidates left out."""
     cut: int = 0
-    """Candidates that another text stands for."""
+    """Number of candidates replaced by another text."""
     noted: bool = False
-    """A text of its own is there."""
+    """Whether the policy added a text of its own."""
     level: int | None = None
     cause_of: dict[str, Cause] = {}  # noqa: RUF012 (never changed)
-    """Of the items that it took out, at least those that were in the frame before."""
+    """Causes of the items that it left out, at least of those in the previous frame."""
     named: tuple[NamedItem, ...] = ()
-    """Those of them that were in no frame before."""
+    """The items left out that no frame had."""
     truncated: frozenset[str] = frozenset()
     held: RecordComparison | None = None
-    """Where the trace is of the policy's own runtime: what it recorded beside what it ought to have."""
+    """If the trace is of the policy's own runtime: the comparison with that runtime's record."""
 
     @property
     def changes_frame(self) -> bool:
-        """Whether something is out of the window, or in another form."""
+        """Whether the policy leaves out or changes anything."""
         return bool(self.dropped or self.cut or self.noted)
 
 
 LimitsOf = Callable[["Budget | None", str | None, str | None, str | None], Limits]
-"""The limits under a step's budget record, its model, provider and version of the client."""
+"""Returns the limits for a step's budget record, model, provider and client version."""
 
 
 class Fitting:
-    """The policy, the history that it is given, and what it decided last."""
+    """A policy, the history that it is given, and its last decision."""
 
     def __init__(self, policy: Fitter, in_force: LimitsOf, trim: Trim, *, alone: bool) -> None:
         self.policy = policy
         self.in_force = in_force
-        """The limits that are to be kept."""
+        """The limits to keep."""
         self.alone = alone
-        """Something is supposed: nothing is held against what the runtime did under what was."""
+        """Whether anything is supposed. If so, the policy is not compared with the runtime's record."""
         self.recorded: list[Placement] = []
-        """The recorded frame, as it is without the policy."""
+        """The recorded frame, without the policy."""
         self.peak = 0
-        """The most tokens that any step so far would have sent had nothing been left out."""
+        """The most tokens that any step so far would have had if nothing had been left out."""
         self._history = UnfittedWindow()
         self._following = RuntimeFollower(policy)
         self._turns: dict[int, int] = {}
@@ -83,18 +83,18 @@ class Fitting:
         self._gone: frozenset[str] = frozenset()
         self._made = PlacementMaker(policy.name, trim)
         self._candidates: dict[Placement, tuple[object, float | None, Candidate]] = {}
-        """Made for a policy that keeps nothing, with the version and score that they were made of."""
+        """Candidates for a policy without a keeper, each with the version and score that it was made from."""
         self._keeping: IncrementalWindow | None = None
         self._beside = 0
-        """Tokens that the last step sent beside its content."""
+        """Unrecorded tokens of the last step."""
         self._keeps = isinstance(policy, Kept) and policy.keeper() is not None
         self._told: dict[str, None] = {}
-        """Items that the trace said something of since the step before."""
+        """Items that the trace mentioned since the previous step."""
         self._last: ItemVersion | None = None
-        """The version that the thread had learned last at the step before."""
+        """The last version that the thread had learned at the previous step."""
 
     def copy(self) -> Fitting:
-        """An independent copy, for a snapshot of a replay; what was made by the policy is shared."""
+        """Return an independent copy, for a snapshot of a replay. The policy's placements are shared."""
         twin = Fitting.__new__(Fitting)
         twin.__dict__.update(self.__dict__)
         twin._history = self._history.copy()
@@ -108,7 +108,7 @@ class Fitting:
         return twin
 
     def under(self, policy: Fitter, in_force: LimitsOf) -> Fitting:
-        """A copy under another policy and other limits; nothing may have been left out so far."""
+        """Return a copy under another policy and other limits. Nothing may have been left out so far."""
         twin = self.copy()
         twin.policy, twin.in_force = policy, in_force
         twin._following = RuntimeFollower(policy)
@@ -117,11 +117,11 @@ class Fitting:
         return twin
 
     def weight(self) -> int:
-        """About how much a copy holds, in units of 32 bytes."""
+        """Return about how much a copy holds, in units of 32 bytes."""
         return self._history.weight() // 4 + 3 * (len(self._turns) + len(self._pairs))
 
     def scored(self, items: Mapping[str, float]) -> None:
-        """The step just sealed gives items a score, which counts from the next one on."""
+        """Note scores that the sealed step gives. They count from the next step on."""
         self._told.update(dict.fromkeys(items))
 
     def frame(
@@ -132,15 +132,15 @@ class Fitting:
         cause_of: Callable[[str], Cause],
         beside: int = 0,
     ) -> tuple[list[Placement], FrameDelta | None, Fitted]:
-        """The window under the policy after the recorded one went through `delta`.
+        """Return the window under the policy after the recorded one went through `delta`.
 
-        `beside` is what the thread's last bill had beside its content: it is sent again, so it takes room.
-        The second value is its difference from the one of the step before, where that is known already.
+        `beside` is the unrecorded part of the thread's last bill: it is sent again, so it takes room. The
+        second value is the difference from the previous step's window, if known.
         """
         self._enter(delta.inserted, thread.ids.turn if thread.ids is not None else 0)
         self._history.move_to(delta, cause_of, self._unsent(thread, delta))
         self.recorded = delta.after
-        # Where a runtime's own record is followed its own measure decides, which knows nothing of bills.
+        # A runtime's record is followed by the runtime's own measure, which does not include bills.
         self._beside = 0 if self._following.follows and not self.alone else max(0, beside)
         wanted, limit = self._history.tokens + self._beside, cap.cap
         self.peak = max(self.peak, wanted)
@@ -169,12 +169,12 @@ class Fitting:
         return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
 
     def _unsent(self, thread: ThreadData, delta: FrameDelta) -> UnplacedItem:
-        """What the step's records say was left out, or cut, and no request ever carried."""
+        """Return what the records say was left out or cut before any request carried it."""
         facts = thread.facts
         if not facts.entered or not (facts.compactions or facts.budgets):
             return ALL_SENT
         sources = [ref for one in facts.compactions for ref in one.sources]
-        # A policy that follows no record of compactions cuts what it renders, which is no item's own text.
+        # A policy that follows no record of compactions cuts its rendering, which is no item's own text.
         budgets = facts.budgets if self._following.follows else ()
         cuts = [one.ref for budget in budgets for one in budget.truncations if not one.dropped]
         item_of, placer = thread.book.item_of, thread.placer
@@ -191,7 +191,7 @@ class Fitting:
         return UnplacedItem(gone, whole) if gone or whole else ALL_SENT
 
     def _room(self, cap: int, limits: Limits) -> Room:
-        """What is left for content beside what is sent and not recorded."""
+        """Return the room for content, after the unrecorded part that is sent too."""
         beside = self._beside
         window, most = (
             None if limit is None else max(0, limit - beside) for limit in (limits.window, limits.max_input)
@@ -199,14 +199,14 @@ class Fitting:
         return Room(max(0, cap - beside), window, limits.reserve, most)
 
     def _judged(self, fitted: Fitted, tokens: int) -> Fitted:
-        """By the policy's own measure it may fit where by the trace's count it does not."""
+        """Return the verdict by the trace's count, if the policy's own measure says that the window fits."""
         over = fitted.cap is not None and tokens + self._beside > fitted.cap
         return fitted._replace(verdict="still_over") if over and fitted.verdict in _FITS else fitted
 
     def _kept(
         self, thread: ThreadData, room: Room | None, cap: int | None
     ) -> tuple[list[Placement], FrameDelta | None, Fitted]:
-        """A step of a policy that keeps what it works out."""
+        """Run a step of a policy with a keeper."""
         keeping = self._keeping
         if keeping is None:
             assert isinstance(self.policy, Kept)
@@ -226,7 +226,7 @@ class Fitting:
         return seen.frame, seen.delta, self._judged(fitted, seen.tokens)
 
     def _heard(self, thread: ThreadData) -> dict[str, None]:
-        """Items that the trace said something of since the last step that was kept."""
+        """Return the items that the trace mentioned since the last kept step."""
         changed_values, self._told = self._told, {}
         for facts in (thread.facts, thread.later):
             if facts is not None:
@@ -239,7 +239,7 @@ class Fitting:
         return changed_values
 
     def _enter(self, came: Iterable[Placement], turn: int) -> None:
-        """When each placement came, and which call each result belongs to."""
+        """Note when each placement entered, and which call each result belongs to."""
         for placement in came:
             self._turns.setdefault(placement.key, turn)
             item = placement.item
@@ -252,14 +252,14 @@ class Fitting:
                 self._open_calls.pop(call, None)
 
     def _call_of(self, result: str) -> str:
-        """The call that a result names in its id (`ID/result`), else the oldest that has none yet."""
+        """Return the call in a result's id (`ID/result`), else the oldest call without a result."""
         named = result.removesuffix("/result")
         if named != result and self._pairs.get(named) == named:
             return named
         return next(iter(self._open_calls), result)
 
     def _known(self, thread: ThreadData, p: Placement) -> Candidate:
-        """The candidate of a placement, made anew where the trace says something else of it."""
+        """Return the candidate of a placement. It is made again if its version or score changed."""
         known, score = thread.book.find(p.item), thread.scores.get(p.item)
         before = self._candidates.get(p)
         if before is not None and before[0] is known and before[1] == score:
@@ -292,7 +292,7 @@ class Fitting:
     def _carried_out(
         self, placer: Placer, candidates: list[Placement], fit: Fit, fitted: Fitted
     ) -> tuple[list[Placement], Fitted]:
-        """Carry out a `fit`: of a policy without a keeper, or of one that follows a record of its runtime."""
+        """Carry out a `fit` of a policy without a keeper, or of one that follows its runtime's record."""
         dropped = {drop.at: drop.reason for drop in fit.drops}
         other: dict[int, Placement] = {}
         for cut in fit.cuts:
@@ -336,7 +336,7 @@ def _unknown() -> None:
 
 
 def cause_under_policy(cause_of: Callable[[str], Cause], fitted: Fitted) -> Callable[[str], Cause]:
-    """Why an item left under the policy: what the policy did goes before what was recorded."""
+    """Return why an item left under the policy. The policy's own causes come before recorded ones."""
 
     def cause(item: str) -> Cause:
         return fitted.cause_of.get(item) or cause_of(item)

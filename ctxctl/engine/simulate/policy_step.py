@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Simulation:
-    """A policy at work on one thread."""
+    """Runs a policy on one thread."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -25,13 +25,13 @@ class Simulation:
         self._attached: tuple[str, ...] | None = None
 
     def copy(self) -> Simulation:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = Simulation(self.policy)
         twin._seen, twin._attached = self._seen, self._attached
         return twin
 
     def send(self, thread: ThreadData, facts: StepFacts) -> SentStep:
-        """Plan one step and turn the plan into placements; the policy's own are marked simulated."""
+        """Plan one step and turn the plan into placements. The policy's own are marked as simulated."""
         for surface in facts.surfaces:
             self._attached = surface.available_source_refs
         dropped = thread.editing.dropped if thread.editing is not None else frozenset[str]()
@@ -51,19 +51,19 @@ class Simulation:
 
 
 class SentStep(NamedTuple):
-    """What a step adds to the history, and the plan behind it."""
+    """What a step adds to the history, and the plan that it follows."""
 
     placements: list[Placement]
     plan: Plan
 
     @property
     def removed(self) -> list[str]:
-        """Items that the plan takes back."""
+        """Items that the plan removes."""
         return [act.item for act in self.plan.acts if act.action == "removed"]
 
     @property
     def skipped(self) -> list[str]:
-        """Items that the plan leaves as they are."""
+        """Items that the plan leaves unchanged."""
         return [act.item for act in self.plan.acts if act.action == "skipped"]
 
 
@@ -75,14 +75,14 @@ def _speaks_of(question: str, source: str) -> bool:
 def _unattached(
     thread: ThreadData, facts: StepFacts, decided: set[str], attached: tuple[str, ...] | None
 ) -> list[Placement]:
-    """Items entered at this step that the policy has no say in (messages, tool results), as recorded."""
+    """Return items of this step that the policy does not decide (messages, tool results), as recorded."""
     found = []
     for item in facts.entered:
         version = thread.book.live.get(item)
         if version is None or not version.visible or item in decided:
             continue
         if version.record.context_kind == "marker":
-            # The policy puts its own where the runtime put this one.
+            # The policy adds its own marker instead of the runtime's.
             continue
         if attached is not None and version.record.source in attached:
             continue
@@ -105,7 +105,7 @@ def _placements(thread: ThreadData, plan: Plan) -> list[Placement]:
 
 
 def _behind_the_prompt(own: list[Placement], injected: list[Placement]) -> list[Placement]:
-    """What is injected rides on the last human message of the step; without one it comes last."""
+    """Put injected placements after the step's last human message; without one, at the end."""
     prompts = [at for at, placement in enumerate(own) if placement.kind == "user_message"]
     at = prompts[-1] + 1 if prompts else len(own)
     return own[:at] + injected + own[at:]
@@ -114,7 +114,7 @@ def _behind_the_prompt(own: list[Placement], injected: list[Placement]) -> list[
 def verified_stages(
     views: dict[str, StageView], sent: SentStep, reading: FactsReading
 ) -> dict[str, StageView]:
-    """Hold the recorded stages against the plan: `matches`, `differs` or `not_recorded`."""
+    """Compare the recorded stages with the plan: `matches`, `differs` or `not_recorded`."""
     facts = reading.facts
     expected: dict[str, list[str]] = {"selected": [], "unchanged": []}
     for act in sent.plan.acts:

@@ -1,4 +1,4 @@
-"""Stages worked out anew by a runtime's own rules, and held against the record."""
+"""Recompute stages by a runtime's own rules, and compare them with the record."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 LISTED: Final = 20
-"""Places of a list that a difference shows."""
+"""Most differing places of a list that are shown."""
 
 
 def recomputed_stages(
     views: dict[str, StageView], thread: ThreadState, sealed: SealedStep, rules: Recomputer
 ) -> dict[str, StageView]:
-    """The stages with `matches` or `differs` where the rules can say; a stage not recorded stays so."""
+    """Return the stages with `matches` or `differs` where the rules apply. A stage not recorded stays so."""
     out = dict(views)
     for stage, found in rules.recompute(_recorded(thread, sealed)).items():
         view = views.get(stage)
@@ -39,7 +39,7 @@ def recomputed_stages(
 
 
 def _narrowed(expected: Any, recorded: Any) -> tuple[Any, Any]:
-    """What is not the same: the fields of two records, the places of two lists."""
+    """Return what differs: fields of two records, or places of two lists."""
     if isinstance(expected, dict) and isinstance(recorded, dict):
         names = [name for name in {**expected, **recorded} if expected.get(name) != recorded.get(name)]
         return {n: expected.get(n) for n in names}, {n: recorded.get(n) for n in names}
@@ -83,7 +83,7 @@ def _part(thread: ThreadState, item: str) -> Part | None:
 
 
 class _Pieces(Sequence[Piece]):
-    """The blocks of an assembly, each made when it is looked at: most rules look at none or a few."""
+    """The blocks of an assembly, made on access, because most rules read few of them."""
 
     def __init__(self, placer: Placer, assembled: Sequence[Placement]) -> None:
         self._placer = placer

@@ -1,4 +1,4 @@
-"""A fitting policy held against what its own runtime recorded: level, counts, sizes, and the view itself."""
+"""Compare a fitting policy with its own runtime's record: level, counts, sizes, and the view."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from ctxctl.model.vocab import Verdict
 
 _NO_VIEW: Final = "which messages the compaction left is not in the log"
 LISTED: Final = 20
-"""Placements of a view that a difference lists."""
+"""Most differing placements of a view that are listed."""
 
 
 class RecordComparison(NamedTuple):
-    """What a policy would have recorded of a step, beside what is recorded."""
+    """What a policy would have recorded of a step, and what is recorded."""
 
     expected: Mapping[str, int]
-    """Empty: nothing was to be done."""
+    """Empty if the policy had nothing to do."""
     recorded: Mapping[str, Any]
-    """Empty: the trace says of nothing that was done."""
+    """Empty if the trace records no action."""
     differing: tuple[str, ...]
-    """Names of what the two say otherwise."""
+    """Names of the differing fields."""
     inputs: Mapping[str, Any]
-    """The policy's parameters, as they were in force."""
+    """The policy's parameters in force."""
     view: tuple[tuple[str | None, str | None], ...] | None
-    """Where the windows differ: item and digest as expected and as recorded; None: the record has no view."""
+    """Places where the windows differ, each as expected and as recorded; None if no view is recorded."""
     doubt: str | None = None
-    """Why the record need not be wrong where it says otherwise; None: it is."""
+    """Why a differing record may be right; None if it is wrong."""
 
 
 class RuntimeFollower:
-    """A policy that follows a runtime, on one thread of that runtime's own trace."""
+    """Runs a policy that follows a runtime, on one thread of that runtime's trace."""
 
     def __init__(self, policy: Fitter) -> None:
         self._policy = policy if isinstance(policy, Follower) else None
         self.early: bool = getattr(policy, "early", False)
-        """The policy decides by a measure of its own."""
+        """Whether the policy decides by its own measure."""
         self.follows = self._policy is not None
-        """The policy is a runtime's own: on that runtime's traces it decides by that runtime's measure."""
+        """Whether the policy is a runtime's own, which on that runtime's traces decides by its measure."""
         self._between: Fitter | None = None
-        """The policy where nothing is recorded; None: no record has told of what this runtime did yet."""
+        """The policy between records; None before the first record of this runtime."""
 
     def copy(self) -> RuntimeFollower:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = RuntimeFollower.__new__(RuntimeFollower)
         twin.__dict__.update(self.__dict__)
         return twin
@@ -54,9 +54,9 @@ class RuntimeFollower:
     def record(
         self, compactions: Sequence[Compaction], view: Callable[[], Sequence[Candidate]]
     ) -> tuple[Fitter | None, Mapping[str, Any]]:
-        """The policy with the parameters of the step's last record, and that record.
+        """Return the policy with the parameters of the step's last record, and that record.
 
-        None: the trace is not this runtime's, or has not told of it yet.  `view`: what was sent.
+        The policy is None if the trace is not, or not yet, this runtime's. `view` returns what was sent.
         """
         if self._policy is None:
             return None, {}
@@ -77,7 +77,7 @@ class RuntimeFollower:
         ours: Sequence[Placement],
         theirs: Sequence[Placement],
     ) -> RecordComparison | None:
-        """The comparison; None where there is nothing to compare."""
+        """Return the comparison; None if there is nothing to compare."""
         assert self._policy is not None
         inputs = {name: getattr(policy, name) for name in getattr(self._policy, "__struct_fields__", ())}
         if any(p.kind == "session_history" and p.content is None for p in theirs):
@@ -112,10 +112,10 @@ def _named(p: Placement | None) -> str | None:
 
 
 def followed_stages(views: dict[str, StageView], held: RecordComparison) -> dict[str, StageView]:
-    """The budget stage with what the runtime did, the assembly with the view: what the two say of each other.
+    """Return the stages with the comparison: actions in the budget stage, the view in the assembly.
 
-    `matches`; `differs`; or `cannot_tell`, with the `reason`, where they are not the same and the trace lacks
-    what it would take to say that the record is wrong.
+    The outcome is `matches`, `differs`, or `cannot_tell` with a `reason` if they differ and the trace lacks
+    what would prove the record wrong.
     """
     out = dict(views)
     other: Verdict = "differs" if held.doubt is None else "cannot_tell"

@@ -1,4 +1,4 @@
-"""The window that a fitting policy is given, as seats: kept from step to step, changed where it changed."""
+"""The window that a fitting policy is given, as seats. A step changes only the seats that changed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from ctxctl.model.fitting import Candidate, Moves, Seat
 from ctxctl.model.results import Placement
 
 P = TypeVar("P", Placement, Candidate)
-"""What has a seat: of a plan there are candidates alone."""
+"""A seat's value. In a plan, only candidates have seats."""
 Make = Callable[[P], Candidate]
 
-_BEHIND: Final = 1 << 40
-"""Between the places of two seats that came one behind the other at the end."""
-_BETWEEN: Final = 1 << 20
-"""Between the places of seats put in among others, as far as there is room: more may come in front of a seat
-that stays."""
-_LEAST: Final = 4
-"""Places are multiples of it, so that a note has one beside each."""
+_APPEND_GAP: Final = 1 << 40
+"""Distance between the places of two seats that were appended one after the other."""
+_INSERT_GAP: Final = 1 << 20
+"""Largest distance between the places of inserted seats, so that more may be inserted there later."""
+_PLACE_UNIT: Final = 4
+"""Places are multiples of this, so that each has free places for notes."""
 by_place = attrgetter("place")
 
 
@@ -31,17 +30,17 @@ class SeatList(Generic[P]):
     def __init__(self) -> None:
         self.seats: list[Seat] = []
         self.window: list[P] = []
-        """What sits there."""
+        """The placements or candidates of the seats."""
         self._of: dict[str, list[Seat]] = {}
 
     def of(self, item: str) -> list[Seat]:
-        """All seats of an item's copies, in order."""
+        """Return all seats of an item's copies, in order."""
         return self._of.get(item, [])
 
     def move_to(self, window: list[P], make: Make[P], grown: tuple[list[P], int] = ([], 0)) -> Moves | None:
-        """Take a window; None if there was no room for places in between, and all seats are new.
+        """Take a window; return None if the places had no room, so that all seats are new.
 
-        `grown` may tell with how much of another window it begins.
+        `grown` may give another window, and the length of the head that this one shares with it.
         """
         known = grown[1] if grown[0] is self.window else 0
         found = splices(self.window, window, head=known)
@@ -67,23 +66,23 @@ class SeatList(Generic[P]):
         return Moves(self.seats, left, came, ())
 
     def _seated(self, splice: Splice[P], make: Make[P]) -> list[Seat] | None:
-        """Seats for what is fresh, between those that stay on either side."""
+        """Return seats for inserted values, between the seats on either side; None without room."""
         if not splice.inserted:
             return []
         seats = self.seats
         low = seats[splice.at - 1].place if splice.at else 0
         end = splice.at + splice.removed
         if end == len(seats):
-            step = _BEHIND
+            step = _APPEND_GAP
         else:
             room = (seats[end].place - low) // (len(splice.inserted) + 1)
-            step = min(room // _LEAST * _LEAST, _BETWEEN)
+            step = min(room // _PLACE_UNIT * _PLACE_UNIT, _INSERT_GAP)
             if not step:
                 return None
         return [Seat(make(p), low + step * number, p) for number, p in enumerate(splice.inserted, 1)]
 
     def _anew(self, window: list[P], make: Make[P]) -> None:
-        self.seats = [Seat(make(p), _BEHIND * number, p) for number, p in enumerate(window, 1)]
+        self.seats = [Seat(make(p), _APPEND_GAP * number, p) for number, p in enumerate(window, 1)]
         self.window = window
         self._of = {}
         for seat in self.seats:

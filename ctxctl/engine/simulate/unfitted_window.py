@@ -1,11 +1,10 @@
-"""The window that would be, had nothing ever been left out of it: what a fitting policy is given.
+"""The window if nothing had ever been left out of it, which a fitting policy is given.
 
-A runtime that compacted, cut or omitted something did so under its own limit.  Under another one it would
-have done otherwise, so what it took out for want of room stays here, in its old place (a ghost), and the
-summary that it put there instead is hidden.  So is what is left of an item that was cut, as long as the item
-itself is here.  What was taken out before it was ever sent was told of and never placed: it stands behind
-what was there when it came.  What left for another reason (detached, cleared, a branch, not recorded) is gone
-here too.
+A runtime compacts, cuts or omits content under its own limit, and would decide otherwise under another one.
+So what it removed for want of room stays here, in its old place (a ghost), and the replacing summary is
+hidden. So is the rest of a cut item, as long as the whole item is here. An item that was removed before it
+was ever sent comes after what was there when it came. What left for another reason (detached, cleared, a
+branch, not recorded) is gone here too.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of
 
 FOR_ROOM = frozenset({"compacted", "truncated"})
-"""Causes of leaving that are for want of room."""
+"""Causes of removal that mean a want of room."""
 _CONVERSATION = rank_of("history")
-"""Rank of the segments behind tools and system prompt, wherever in a body these are written: a message that
-speaks as the system is no part of the conversation, though it stands among the messages."""
-_MOST = 20_000_000
-"""Rows gone through because something was left out, or came back, in the middle of a thread: a session of a
-hundred compactions and ten thousand items comes to a twentieth of it."""
+"""Rank of the segments after tools and system prompt. A system message among the messages keeps the system's
+rank."""
+_MAX_SCANNED_ROWS = 20_000_000
+"""Most rows scanned because something was left out, or came back, in the middle of a thread. A session of a
+hundred compactions and ten thousand items needs a twentieth of it."""
 ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
 """Reasons of an omission that mean a want of room."""
 
 
 class State(IntEnum):
-    """What a row is in the recorded window."""
+    """A row's state in the recorded window."""
 
     RECORDED = 0
     GHOST = 1
-    """Left out there."""
+    """The recorded window left it out."""
     HIDDEN = 2
-    """There, and it stands for what was left out."""
+    """The recorded window has it in place of what was left out."""
 
 
 class Row(NamedTuple):
@@ -50,44 +49,44 @@ class Row(NamedTuple):
 
 
 class UnplacedItem(NamedTuple):
-    """What was left out for want of room before it was ever placed."""
+    """Items left out for want of room before they were ever placed."""
 
     gone: Sequence[Placement] = ()
-    """Left out whole, in the order in which it came."""
+    """Items left out whole, in the order in which they came."""
     cut: Mapping[str, Placement] = {}
-    """By item: as it was before it was cut; what is left of it is in the window."""
+    """Cut items by id, each as it was before the cut. The window has the rest of it."""
 
 
 ALL_SENT = UnplacedItem()
 
 
 class UnfittedWindow:
-    """The rows of one thread, kept up to date from frame to frame.
+    """The rows of one thread, updated from frame to frame.
 
-    Where nothing was left out the rows are the recorded window itself.  Else a step that only appends costs
-    what it appends (and copying the list), any other one pass over the rows.
+    If nothing was left out, the rows are the recorded window. Else a step that only appends costs what it
+    appends (and a copy of the list), and any other step costs a pass over the rows.
     """
 
     def __init__(self) -> None:
         self._rows: list[Row] | None = None
-        """None: as recorded."""
+        """None if the rows are as recorded."""
         self._window: list[Placement] = []
-        """What would be sent; never changed once it is given away."""
+        """The unfitted window. It is not modified once it was returned."""
         self._ghosts: set[int] = set()
         """Keys of the ghosts."""
         self._whole: set[str] = set()
-        """Items of which a ghost is whole: what is left of one in the window is hidden."""
+        """Items with a whole ghost. The window's rest of such an item is hidden."""
         self.grown: tuple[list[Placement], int] = ([], 0)
-        """The window of the step before, and how many that it begins with are surely there still."""
+        """The previous window, and the length of the head that the current one surely shares with it."""
         self.tokens = 0
-        """Of all rows that are not hidden."""
+        """Tokens of all rows that are not hidden."""
         self.restored = 0
-        """Rows that are not as recorded: ghosts and what is hidden."""
+        """Number of ghosts and hidden rows."""
         self._passed = 0
-        """Rows gone through so far, for the bound."""
+        """Number of rows scanned so far, for the bound."""
 
     def copy(self) -> UnfittedWindow:
-        """An independent copy, for a snapshot of a replay."""
+        """Return an independent copy, for a snapshot of a replay."""
         twin = UnfittedWindow()
         twin._rows = list(self._rows) if self._rows is not None else None
         twin._window, twin._ghosts, twin._whole = self._window, self._ghosts, self._whole
@@ -96,15 +95,15 @@ class UnfittedWindow:
 
     @property
     def rows(self) -> list[Row]:
-        """What is there, was left out, or is hidden, in order."""
+        """All rows in order: recorded, ghosts and hidden."""
         return [Row(p, State.RECORDED) for p in self._window] if self._rows is None else self._rows
 
     def visible(self) -> list[Placement]:
-        """What would be sent, in order; not to be changed."""
+        """Return the unfitted window, in order; not to be modified."""
         return self._window
 
     def weight(self) -> int:
-        """Entries of its lists that no frame shares."""
+        """Return the number of list entries that no frame shares."""
         return 2 * len(self._rows) if self._rows is not None else 0
 
     def move_to(
@@ -112,7 +111,7 @@ class UnfittedWindow:
     ) -> None:
         """Follow the recorded window from one frame to the next.
 
-        Raises CtxctlError("what-if-too-large") where so much was left out so often that it would take long.
+        Raises CtxctlError("what-if-too-large") if so much was left out so often that it would take too long.
         """
         self.grown = (self._window, 0)
         appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
@@ -131,7 +130,7 @@ class UnfittedWindow:
             self.tokens += sum(p.tokens for p in delta.inserted) - sum(p.tokens for p in delta.removed)
             return
         self._passed += len(self._rows or ()) + len(delta.after)
-        if self._passed > _MOST:
+        if self._passed > _MAX_SCANNED_ROWS:
             raise too_large()
         rows = self._merged(delta.after, left, unsent)
         self._window = [row.placement for row in rows if row.state != State.HIDDEN]
@@ -143,13 +142,13 @@ class UnfittedWindow:
         self._whole = {placement.item for placement in ghosts if not placement.truncated}
 
     def _comes_back(self, inserted: Sequence[Placement]) -> bool:
-        """Whether a ghost, or what is left of one, is placed again."""
+        """Return whether a ghost, or the rest of one, is placed again."""
         return bool(self._ghosts) and any(
             p.key in self._ghosts or (p.truncated and p.item in self._whole) for p in inserted
         )
 
     def _left(self, delta: FrameDelta, cause_of: Callable[[str], Cause], unsent: UnplacedItem) -> _Left:
-        """Which of the removed become ghosts, and what of the inserted is hidden for it."""
+        """Return which removed placements become ghosts, and which inserted ones are hidden."""
         came = {p.item: p for p in delta.inserted if not p.stale}
         concealed = {row.placement for row in self._rows or () if row.state == State.HIDDEN}
         staying: set[str] | None = None
@@ -180,7 +179,7 @@ class UnfittedWindow:
         return _Left(ghosts, hidden, {p.key for p in delta.inserted})
 
     def _merged(self, after: list[Placement], left: _Left, unsent: UnplacedItem) -> list[Row]:
-        """The recorded window with each ghost behind what it stood behind."""
+        """Return the recorded window with each ghost after the row that it followed."""
         there = {p: at for at, p in enumerate(after)}
         back = {p.key: p for p in after if p.key in self._ghosts}
         behind: dict[Placement | None, list[Row]] = {}
@@ -192,14 +191,14 @@ class UnfittedWindow:
         for row in rows:
             placement = row.placement
             if row.state != State.GHOST and placement in there:
-                # What is hidden may stand behind where its own would be.
+                # A hidden row may come after the place where its own would be.
                 if row.state == State.RECORDED or anchor is None or there[placement] > there[anchor]:
                     anchor = placement
                 passed += row.state == State.RECORDED
                 states[placement] = row.state
             elif row.state == State.GHOST and placement.key in left.came:
                 found = back[placement.key]
-                # Unless it comes back at another place than the one that it had.
+                # Unless it comes back at another place than before.
                 if there[found] < (stays[passed] if passed < len(stays) else len(after)) and (
                     anchor is None or there[found] > there[anchor]
                 ):
@@ -208,7 +207,7 @@ class UnfittedWindow:
                 behind.setdefault(anchor, []).append(Row(placement, State.GHOST))
         behind.setdefault(anchor, []).extend(Row(placement, State.GHOST) for placement in unsent.gone)
         merged: list[Row] = []
-        # What a runtime puts behind its system prompt (a notice) stands before the conversation all the same.
+        # A notice that a runtime puts after its system prompt still precedes the conversation.
         held: list[Row] = behind.pop(None, [])
         for placement in after:
             talk = rank_of(placement.segment) == _CONVERSATION
@@ -228,7 +227,7 @@ class UnfittedWindow:
 
 
 def too_large() -> CtxctlError:
-    """The error of a what-if that would take long."""
+    """Return the error of a what-if that would take too long."""
     return CtxctlError(
         "what-if-too-large",
         "so much was left out so often that what would be sent under this policy is not worked out",
@@ -240,4 +239,4 @@ class _Left(NamedTuple):
     ghosts: set[Placement]
     hidden: set[Placement]
     came: set[int]
-    """Keys of what was inserted."""
+    """Keys of the inserted placements."""

@@ -20,14 +20,14 @@ Of 2,375 such bills of Claude Code most report 1 to 10 tokens.  Of the 3,204 ans
 smallest share is 0.836.  Reasoning is not in the share: providers drop or sum up what they billed of it."""
 LEAST_DIFFERENCE: Final = 5
 """The smallest difference in tokens that counts: a share of a few tokens says nothing."""
-_TOO_MUCH: Final = {"exact": 0.02, "calibrated": 0.3}
-"""The share by which our count may exceed the provider's, by method.  The fit of another
-model errs by up to 30 %."""
+_COUNT_ERRORS: Final = {"exact": 0.02, "calibrated": 0.3}
+"""The share by which our count may exceed the provider's, by method. The fit of another model errs by up to
+30 %."""
 _FOREIGN_ERROR: Final = 0.5
 """The same for estimates and declared sizes: no tokenizer of the corpus gives less than half of our count."""
 _CUT_SHARE: Final = 0.02
-"""Share of the last bill that a fall must exceed: providers themselves leave out a little now and then."""
-_SCALE: Final = 2.0
+"""Smallest drop that counts, as a share of the last bill: providers sometimes leave out a little."""
+_MAX_RATIO: Final = 2.0
 """Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
 
 
@@ -35,9 +35,9 @@ class Answer(NamedTuple):
     """Tokens of an answer, as far as the trace holds it."""
 
     said: int
-    """Tokens of its texts and tool calls."""
+    """Tokens of the answer's texts and tool calls."""
     thought: int = 0
-    """Tokens of its reasoning, which most captures hold as a summary."""
+    """Tokens of the answer's reasoning, which most captures hold as a summary."""
 
     @property
     def tokens(self) -> int:
@@ -58,9 +58,9 @@ class BilledStep(NamedTuple):
 
 
 def billed_size(usage: Usage | UsageView | None) -> int | None:
-    """The request's size by its bill: the input of its last pass; None where the bill has none.
+    """Return the request's size by its bill, the input of its last pass; None if the bill has none.
 
-    An input of 0 tokens is none: clients write it where the provider gave no count.
+    An input of 0 tokens means none: clients write it where the provider gave no count.
     """
     if usage is None:
         return None
@@ -69,7 +69,7 @@ def billed_size(usage: Usage | UsageView | None) -> int | None:
 
 
 def counted_output(usage: Usage, answer: Answer | None) -> int | None:
-    """The answer's tokens where the logged output is a placeholder; None where the log is right."""
+    """Return the answer's tokens if the logged output is a placeholder; None if the log is right."""
     if not usage.output_is_partial or usage.output_tokens is None or answer is None:
         return None
     is_low = (
@@ -80,24 +80,24 @@ def counted_output(usage: Usage, answer: Answer | None) -> int | None:
 
 
 def believed_output(usage: UsageView | None) -> int | None:
-    """Tokens of the answer: as reported, or as counted where the client logged a placeholder."""
+    """Return the answer's tokens: as reported, or as counted if the client logged a placeholder."""
     if usage is None:
         return None
     return usage.reported_output if usage.believed_output is None else usage.believed_output
 
 
 def least_tokens(tokens: int, method: str) -> int:
-    """The fewest tokens that the provider may have counted where we count so many.
+    """Return the fewest tokens that the provider may have counted where we count `tokens`.
 
     `method` is a name of `Window.by_method`.
     """
-    return int(tokens * (1 - _TOO_MUCH.get(method.partition(":")[0], _FOREIGN_ERROR)))
+    return int(tokens * (1 - _COUNT_ERRORS.get(method.partition(":")[0], _FOREIGN_ERROR)))
 
 
 def cut_of(
     before: BilledStep | None, now: BilledStep, by_method: Mapping[str, int], *, explained: bool
 ) -> Cut | None:
-    """The cut without a record that a request's bill shows; None where it shows none.
+    """Return the cut without a record that a request's bill shows; None if it shows none.
 
     Args:
         before: The thread's last billed request.
@@ -123,15 +123,15 @@ def _fell(before: BilledStep, now: BilledStep) -> bool:
     drop = before.reported - now.reported
     if before.model != now.model or drop <= _CUT_SHARE * before.reported:
         return False
-    return drop > _SCALE * max(0, before.counted - now.counted)
+    return drop > _MAX_RATIO * max(0, before.counted - now.counted)
 
 
 def known_sent(frame: Iterable[Placement], entered: Iterable[Placement], billed: int) -> set[Placement]:
-    """The placements that a cut request is known to have sent: what entered with it, and tools and system.
+    """Return the placements that a cut request is known to have sent.
 
-    They are taken newest first, while the bill has room.  Answers are left out, because they may have been
-    cut.
-    Where contents that exceed the whole bill explain the cut, all others were sent.
+    These are what entered with it, the tools and the system prompt, the newest first, while the bill has
+    room. Answers may have been cut, so they are left out. If contents larger than the whole bill explain the
+    cut, all others were sent.
     """
     frame = list(frame)
     small = [p for p in frame if least_tokens(p.tokens, p.method) <= billed]

@@ -1,8 +1,8 @@
-"""Cache misses that nothing recorded explains (DESIGN section 3, cache misses): arithmetic on two bills.
+"""Cache misses that no record explains (DESIGN section 3, cache misses): arithmetic on two bills.
 
-What could be read again is the smaller of what was sent before and what is sent now, less what recorded
-changes behind the first break make new, and no more than what the request before had in the cache where the
-provider caches on request only.  A miss is what of it was not read, if that is not noise.
+The readable part is the smaller of the previous and the current request, less recorded changes after the
+first break. Where the provider caches on request only, it is at most what the previous request had in the
+cache. A miss is the readable part that was not read, if it is not noise.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FLOOR: Final = 1024
 their guides "Prompt caching"); and what lies behind the last breakpoint of one request (Anthropic) or in its
 last, unfinished block of 128 tokens (OpenAI) is never read by the next: of 4,175 pairs of Claude Code's
 bills, 3,971 are off by less than 256 tokens for that reason, and only 22 by 256 to 1,024."""
-_END: Final = 10
-"""A break in the last tenth of what is recorded is one near its end."""
+_TAIL_PART: Final = 10
+"""A break in the last tenth of the recorded content is near its end."""
 MINUTES_5: Final = 300
 """Anthropic: a cache is kept for five minutes from its last use, unless an hour is asked and paid for
 (platform.claude.com, Prompt caching)."""
@@ -39,19 +39,19 @@ statistics.  `previous_message_not_found`, `unavailable`, `unknown` and the like
 
 
 class BilledRequest(NamedTuple):
-    """One request as it was billed, and what is recorded of it; tokens."""
+    """One request as billed, and its recorded size, in tokens."""
 
     input: int
     """The whole context, cache reads and writes included."""
     read: int | None
     written: int | None
     written_1h: int | None
-    """The part of `written` that is kept for an hour; None: not told apart."""
+    """The part of `written` that is kept for an hour; None if not reported separately."""
     output: int | None
     recorded: int
-    """The frame's."""
+    """Tokens of the frame."""
     unrecorded: int | None = None
-    """What the frame lacks of the input; None: `input` less `recorded` is all that is known of it."""
+    """Input that the frame lacks; None if only `input` less `recorded` is known."""
     model: str | None = None
     provider: str | None = None
     time: str | None = None
@@ -59,21 +59,21 @@ class BilledRequest(NamedTuple):
 
 
 class CacheMemory(NamedTuple):
-    """What a thread knows of its last billed request; never changed, so copies of a replay share it."""
+    """A thread's last billed request, for its cache. Immutable, so copies of a replay share it."""
 
     request: BilledRequest
     prefix: int
-    """Recorded tokens of it that every request since began with."""
+    """Recorded tokens that every request since has begun with."""
     lifetime: int | None
-    """Seconds for which the provider keeps what was written last; None: none is documented."""
+    """Seconds for which the provider keeps what was written last; None if not documented."""
     time: str | None
-    """When the cache was used last."""
+    """When the cache was last used."""
 
 
 def cache_miss(
     before: CacheMemory | None, now: BilledRequest, prefix: int | None, error: float, said: str | None = None
 ) -> Miss | None:
-    """The miss of a request; None where there is none, or the bills cannot tell.
+    """Return the miss of a request; None if there is none, or the bills cannot tell.
 
     Args:
         before: Of the same thread; None: nothing was billed there yet.
@@ -87,7 +87,7 @@ def cache_miss(
         return None
     read, was = now.read, before.request
     if was.read is None or read + (now.written or 0) > now.input or was.read + (was.written or 0) > was.input:
-        return None  # figures that contradict one another
+        return None  # the figures contradict each other
     expected = _readable(before, now, min(prefix, before.prefix), error)
     tokens = min(expected - read, now.input - read - max(0, now.input - was.input))
     if tokens < FLOOR:
@@ -99,7 +99,7 @@ def cache_miss(
 
 
 def memory_after(before: CacheMemory | None, now: BilledRequest) -> CacheMemory:
-    """What to remember after a billed request; `before` is what was remembered until then."""
+    """Return what to remember after a billed request; `before` is the memory so far."""
     kept = lifetime(now)
     if before is not None and not now.written and on_request(now):
         kept = (
@@ -109,22 +109,21 @@ def memory_after(before: CacheMemory | None, now: BilledRequest) -> CacheMemory:
 
 
 def memory_unbilled(before: CacheMemory | None, prefix: int | None, time: str | None) -> CacheMemory | None:
-    """What to remember after an unbilled step; what it no longer began with is not expected next."""
+    """Return what to remember after an unbilled step. Only its common prefix is expected in the cache."""
     if before is None or prefix is None:
         return before
     return before._replace(prefix=min(before.prefix, prefix), time=time or before.time)
 
 
 def on_request(request: BilledRequest) -> bool:
-    """Whether the provider caches only where the client marks it (Anthropic's models): what was neither read
-    nor written is in no cache then."""
+    """Return whether the provider caches only what the client marks (Anthropic's models)."""
     return request.written is not None and _is_claude(request)
 
 
 def lifetime(request: BilledRequest) -> int | None:
-    """Seconds from its last use for which the provider documents to keep what a request had cached.
+    """Return the seconds for which the provider documents to keep a cached request after its last use.
 
-    None: none is documented (Gemini's implicit cache, and all that nobody here knows).
+    None if nothing is documented (Gemini's implicit cache, unknown providers).
     """
     if _is_claude(request):
         written = request.written or 0
@@ -136,7 +135,7 @@ def lifetime(request: BilledRequest) -> int | None:
 
 
 def seconds_between(earlier: str | None, later: str | None) -> float | None:
-    """From one time to another; None where one is not recorded or is no time, or they run backwards."""
+    """Return the seconds between two times; None if one is missing or invalid, or they run backwards."""
     if earlier is None or later is None or NO_TIME in (earlier, later):
         return None
     try:
@@ -147,7 +146,7 @@ def seconds_between(earlier: str | None, later: str | None) -> float | None:
 
 
 def _readable(before: CacheMemory, now: BilledRequest, prefix: int, error: float) -> int:
-    """What could be read again, by the bills and by what is recorded between them."""
+    """Return the tokens that could be read again, by the bills and the recorded changes between them."""
     was = before.request
     held = was.input
     if on_request(was):
@@ -156,8 +155,8 @@ def _readable(before: CacheMemory, now: BilledRequest, prefix: int, error: float
     gone = was.recorded - prefix
     if gone <= 0:
         return held
-    if gone * _END <= was.recorded:
-        # Near the end: nearly all that is not recorded stands before the break.
+    if gone * _TAIL_PART <= was.recorded:
+        # If the break is near the end, nearly all unrecorded content precedes it.
         more = 1 + error
         left = min(was.input - gone * more, now.input - max(0, now.recorded - prefix) * more)
         return max(0, min(held, int(left)))
@@ -167,14 +166,14 @@ def _readable(before: CacheMemory, now: BilledRequest, prefix: int, error: float
 
 
 def _unrecorded_changed(was: BilledRequest, now: BilledRequest, prefix: int, error: float) -> bool:
-    """Whether what the record lacks changed its size by more than counting, or a hidden answer, explains."""
+    """Return whether unrecorded content changed by more than counting errors or a hidden answer explain."""
     if now.unrecorded is not None and was.unrecorded is not None:
         change = now.unrecorded - was.unrecorded
     else:
         change = (now.input - was.input) - (now.recorded - was.recorded)
     slack = max(FLOOR, error * (max(0, now.recorded - prefix) + max(0, was.recorded - prefix)))
     if change > 0:
-        slack += was.output or 0  # reasoning that was billed and sent back, and is not in the record
+        slack += was.output or 0  # billed reasoning may be sent again without being recorded
     return abs(change) > slack
 
 
@@ -205,7 +204,7 @@ def _is_claude(request: BilledRequest) -> bool:
 
 
 def _version(name: str) -> tuple[int, int]:
-    """Of `gpt-5.1-codex`: (5, 1); of what says none (0, 0)."""
+    """Return the version in a model's name: (5, 1) for `gpt-5.1-codex`; (0, 0) if there is none."""
     digits = name[4:].partition("-")[0].split(".")
     try:
         return int(digits[0]), int(digits[1]) if len(digits) > 1 else 0

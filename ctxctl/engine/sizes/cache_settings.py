@@ -1,6 +1,6 @@
-"""Parameters of a request that a prompt cache hangs on, beside what stands in its window.
+"""Parameters of a request that its prompt cache depends on, besides the window.
 
-What a change of one breaks is what providers document (November 2026):
+What breaks the cache is what providers document (November 2026):
 
 - Every cache is one model's (Anthropic: "Prompt caching"; OpenAI: "Unrolling the Codex agent loop"; Google:
   "Context caching").
@@ -44,9 +44,9 @@ class RequestSettings(NamedTuple):
     """The parameters of a request: all of it but its window."""
 
     model: str | None = None
-    """That was asked for; None: not known."""
+    """The requested model; None if unknown."""
     request: Mapping[str, Any] | None = None
-    """The API and the parameters as they stood in the body; None: the body is not known."""
+    """The API and the parameters of the body; None if the body is unknown."""
     images: bool = False
     citations: bool = False
 
@@ -56,11 +56,11 @@ class BrokenSetting(NamedTuple):
 
     name: str
     rank: int
-    """Placements of this rank and behind it can be read from no cache."""
+    """Placements of this rank and of later ones cannot be read from the cache."""
 
 
 def broken_setting(before: RequestSettings, now: RequestSettings) -> BrokenSetting | None:
-    """The parameter whose change breaks most of a prompt cache; None if none does."""
+    """Return the parameter whose change breaks most of a prompt cache; None if none does."""
     if not same_model(before.model, now.model):
         return BrokenSetting("model", 0)
     if before.request is None or now.request is None:
@@ -80,9 +80,9 @@ def broken_setting(before: RequestSettings, now: RequestSettings) -> BrokenSetti
 
 
 def same_model(one: str | None, other: str | None) -> bool:
-    """Whether two names may be one model's: one is not known, or is the other with its date."""
+    """Return whether two names may be one model's: one is unknown, or has only a date more."""
     if one is None or other is None or one == other or "<" in (one[:1], other[:1]):
-        return True  # `<synthetic>`: no model was asked
+        return True  # `<synthetic>` means that no model was asked
     short, long = sorted((one.lower(), other.lower()), key=len)
     return short == long or (long.startswith(short) and _DATED.fullmatch(long, len(short)) is not None)
 

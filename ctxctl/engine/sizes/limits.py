@@ -1,4 +1,4 @@
-"""Budgets in items, bytes, characters and time, beside those in tokens: what was used, and how far over."""
+"""The limits in force, in tokens, items, bytes, characters and time, and how far a step exceeds them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class InForce(NamedTuple):
-    """The limits in force in tokens, and who says so."""
+    """The limits in force in tokens, and their source."""
 
     limits: Limits
     source: LimitSource | None = None
-    """None: nobody says a limit."""
+    """None if no source gives a limit."""
     note: str | None = None
-    """Of a model table's: how it was found, or why it does not hold."""
+    """For limits of the model table: how the model was found, or why its limits do not hold."""
     max_output: int | None = None
-    """The model's largest answer, where the table was asked and says it."""
+    """The model's largest answer, if the model table has it."""
     line: ThresholdRule | None = None
-    """The line at which the client compacts by itself, if a compaction showed it."""
+    """The client's compaction threshold, if a compaction showed it."""
 
 
 def limits_in_force(
@@ -39,11 +39,11 @@ def limits_in_force(
     client: str | None = None,
     compacted: int | None = None,
 ) -> InForce:
-    """The limits in tokens: what is supposed, else what the trace records, else what the model table says.
+    """Return the limits in tokens: supposed ones, else recorded ones, else those of the model table.
 
-    `billed` is the largest bill so far: what a provider took shows that a table's smaller window is not the
-    one that was in force.  `compacted` is the size at which the client last compacted by itself: where that
-    is its line in a smaller window, the table's larger one is not in force.
+    `billed` is the largest bill so far: if it exceeds the table's window, that window is not in force.
+    `compacted` is the size at which the client last compacted automatically: if it fits the threshold of a
+    smaller window, the table's larger one is not in force.
     """
     recorded = AS_RECORDED
     if budget is not None:
@@ -68,7 +68,7 @@ def limits_in_force(
 
 
 def _catalogued(table: CataloguedModel, recorded: Limits, billed: int) -> InForce:
-    """What the table says, unless the provider was sent more and answered."""
+    """Return the table's limits, unless the provider has accepted more."""
     limits = Limits(table.limits.window, recorded.reserve, table.limits.max_input)
     cap = limits.cap
     if cap is None:
@@ -80,15 +80,15 @@ def _catalogued(table: CataloguedModel, recorded: Limits, billed: int) -> InForc
 
 
 def compacted_at(record: Compaction | Assembly | None) -> int | None:
-    """Tokens at which the runtime compacted by itself, as a compaction or a thread's first assembly says."""
+    """Return the tokens at which the runtime compacted automatically, by a compaction or a first assembly."""
     marks = record.metadata.get("ctxctl") if record is not None else None
     return count(marks.get("compacted_at")) if isinstance(marks, dict) else None
 
 
 def source_of(budget: Budget, *, imported: bool) -> LimitSource | None:
-    """Who says a budget's limits: the trace that was recorded, or the client whose capture was imported.
+    """Return the source of a budget's limits: the recorded trace, or the client of an imported capture.
 
-    None where the budget has none in tokens.
+    None if the budget has no limits in tokens.
     """
     if budget.max_tokens is None and budget.max_input is None:
         return None
@@ -98,7 +98,7 @@ def source_of(budget: Budget, *, imported: bool) -> LimitSource | None:
 def threshold_in_force(
     thread: ThreadState, sealed: SealedStep, found: InForce, rules: ReplayRules
 ) -> ThresholdRule | None:
-    """Where the runtime compacts by itself: what the trace records of it, else its rule."""
+    """Return the runtime's compaction threshold: as recorded, else by its rule."""
     budget = sealed.facts.budget
     if budget is not None and budget.compacts_at is not None and found.source != "supposed":
         from ctxctl.engine.replay.rules import ThresholdRule
@@ -111,9 +111,9 @@ def threshold_in_force(
 
 
 def used_items(sealed: SealedStep) -> int | None:
-    """Items that the selection kept, less what the budget dropped; None where no selection is recorded.
+    """Return the number of items that the selection kept and the budget did not drop; None if not recorded.
 
-    The frame itself does not say: a limit on items is one on candidates, not on messages and tools.
+    The frame has another number: a limit on items applies to candidates, not to messages and tools.
     """
     if sealed.facts.selection is None:
         return None
@@ -122,22 +122,21 @@ def used_items(sealed: SealedStep) -> int | None:
 
 
 def used_bytes(thread: ThreadState) -> int | None:
-    """Bytes of the frame's texts; None where it holds one that the trace does not have."""
+    """Return the bytes of the frame's texts; None if the trace lacks one of them."""
     sizes = [p.content.size if p.content is not None else None for p in thread.frame.placements]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
 
 
 class Excess(dict[str, int]):
-    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_chars`, `over_time_ms`.
+    """How far a step exceeds its limits: `over_items`, `over_bytes`, `over_chars`, `over_time_ms`.
 
-    None if it is not.
-    What the runtime measured counts; where it measured nothing, what the trace shows does.
+    None if it does not. The runtime's measurement counts; without one, what the trace shows.
     """
 
 
 def excess_over(thread: ThreadState, sealed: SealedStep) -> Excess:
-    """How far the step is over its budget in items, bytes, characters and time."""
+    """Return how far the step exceeds its budget in items, bytes, characters and time."""
     found = Excess()
     budget = sealed.facts.budget
     if budget is None:
@@ -165,17 +164,17 @@ def _measures(
 
 
 def is_over(thread: ThreadState, sealed: SealedStep, window: Window) -> bool:
-    """The window is over its cap, or another limit is exceeded."""
+    """Return whether the window exceeds its cap, or another limit is exceeded."""
     return bool(window.over) or bool(excess_over(thread, sealed))
 
 
 def still_over(thread: ThreadState, sealed: SealedStep, window: Window) -> bool:
-    """The budget acted (dropped, cut or compacted) and a limit is exceeded all the same."""
+    """Return whether a limit is exceeded although the budget acted (dropped, cut or compacted)."""
     facts = sealed.facts
     acted = bool(facts.compactions) or any(b.truncations for b in facts.budgets)
     if not acted:
         return False
     actual = facts.budget.actual_tokens if facts.budget is not None else None
-    # What the runtime measured decides: its budget may leave out what our count holds (tool definitions).
+    # The runtime's measurement decides: its budget may leave out what our count includes (tool definitions).
     over = bool(window.over) if actual is None or window.cap is None else actual > window.cap
     return over or bool(excess_over(thread, sealed))

@@ -1,8 +1,7 @@
 """The possible prefix: how much of a request a provider's prompt cache could reuse (DESIGN section 3).
 
 It compares placements in the provider's order (tools, system, then the rest), and the parameters that
-providers document as breaking their caches (`settings`); what the provider reported as cached is another
-number, shown beside it.
+providers document as breaking their caches (`settings`). The reported cached tokens are a separate number.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from ctxctl.model.results import Placement, Step
 _rank = attrgetter("rank")
 _tokens: Callable[[Placement], int] = attrgetter("tokens")
 _key: Callable[[Placement], int] = attrgetter("key")
-_FEW = 64
-"""Tools and system placements that are looked for one by one."""
+_MAX_SEARCHED = 64
+"""Up to this many tools and system placements are searched one by one."""
 Holds = Callable[[str], bool]
-"""Whether a request holds any copy of an item."""
+"""Tells whether a request holds any copy of an item."""
 
 
 class CommonPrefix(NamedTuple):
@@ -32,24 +31,24 @@ class CommonPrefix(NamedTuple):
 
     tokens: int
     length: int
-    """Placements in the run."""
+    """Number of placements in the run."""
     breaker: Placement | None
     """The placement whose change ended the run; None if the whole previous request was kept."""
     status: str
     """What happened to the breaker: `added`, `updated`, `removed`, `moved`; empty without one."""
     was: Placement | None = None
-    """The breaker's copy in the request before, where it stands in both."""
+    """The breaker's copy in the previous request, if both hold it."""
     setting: BrokenSetting | None = None
-    """The parameter whose change ended the run; there is no breaker then."""
+    """The parameter whose change ended the run; if set, there is no breaker."""
     shared: int = 0
-    """Tokens of the run that it would be were both requests to one model."""
+    """Tokens that the run would have if both requests were to one model."""
 
 
 def breaks_cache(step: Step) -> bool:
-    """Whether less than nine tenths of the request before could come from a prompt cache.
+    """Return whether less than nine tenths of the previous request could come from a prompt cache.
 
-    Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
-    little and is no break.
+    Nearly every request changes something at its end, such as a restated state. That costs little and is no
+    break.
     """
     prefix = step.cache.possible_prefix
     return (
@@ -60,7 +59,7 @@ def breaks_cache(step: Step) -> bool:
 
 
 def is_provider_order(frame: list[Placement], head: int) -> bool:
-    """Whether the `head` tools and system placements come first, tools before system."""
+    """Return whether the `head` tools and system placements come first, tools before system."""
     last = 0
     for placement in frame[:head]:
         rank = placement.rank
@@ -73,14 +72,14 @@ def is_provider_order(frame: list[Placement], head: int) -> bool:
 def provider_order(
     frame: list[Placement], head: int, first: Mapping[Placement, int] | None = None
 ) -> list[Placement]:
-    """The frame as a provider lays it out; the frame itself where it already is.
+    """Return the frame in the provider's order; the frame itself if it already is.
 
-    `first` are the tools and system placements of the frame with their copies, where they are known: so that
-    a few of them that stand elsewhere cost no look at all the rest.
+    `first` holds the frame's tools and system placements with their copies, if known. Then a few misplaced
+    ones cost no scan of the rest.
     """
     if is_provider_order(frame, head):
         return frame
-    if first is None or len(first) != head or head > _FEW:
+    if first is None or len(first) != head or head > _MAX_SEARCHED:
         return sorted(frame, key=_rank)
     places = [(placement.rank, at) for placement in first if (at := place_of(placement, frame)) is not None]
     made = [frame[at] for _, at in sorted(places)]
@@ -101,9 +100,9 @@ def possible_prefix(
 ) -> CommonPrefix:
     """Compare two requests, both in the provider's order.
 
-    `used_before` are the tokens of `first`, and `same` is a number of leading placements known to be the
-    same objects in both.  `held` tells of `first` and of `second` which items they hold, where that is known.
-    `setting` is a parameter that has changed: it ends the run where its rank begins, if nothing did before.
+    `used_before` is the tokens of `first`, and `same` a number of leading placements known to be identical in
+    both. `held` tells for `first` and for `second` which items they hold, if known. `setting` is a changed
+    parameter: it ends the run where its rank begins, if nothing did before.
     """
     found = _run(first, second, used_before, same, held)
     if setting is None:
@@ -150,9 +149,9 @@ def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
 def _breaker(
     before: list[Placement], after: list[Placement], at: int, *, new: bool
 ) -> tuple[Placement, str, Placement | None]:
-    """The first placement that breaks the run, the change that did it, and what stood there before.
+    """Return the first placement that breaks the run, its change, and its previous copy.
 
-    `new`: what came in its place is surely of an item that the request before did not hold.
+    `new`: the new placement is known to be of an item that the previous request lacked.
     """
     left = before[at]
     if at == len(after):

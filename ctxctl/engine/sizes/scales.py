@@ -1,7 +1,7 @@
-"""How a thread's tokens are had from counted ones: what the engine asks of a calibration, and no calibration.
+"""The engine's interface to a calibration: how a thread's real tokens follow from counted ones.
 
-A placement gets its size when its text first enters a thread, by what is known then, and keeps it: so what
-enters, what leaves and what is there add up, however much the thread's bills teach later on.
+A placement gets its size when its text first enters a thread, by what is known then, and keeps it. So the
+ledger adds up, whatever later bills teach.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ TOOL: Final = "tool_definition"
 
 
 class Scale(NamedTuple):
-    """What counted tokens come to in the model's own."""
+    """Converts counted tokens to the model's own."""
 
     slopes: Mapping[str, float]
-    """By context kind; kinds that are not in it have `slope`."""
+    """Slopes by context kind. Other kinds use `slope`."""
     slope: float
     method: str
-    """What counts made with it are called: `calibrated`, or `counted` where they stay as they are."""
+    """The method of counts made with it: `calibrated`, or `counted` if they do not change."""
     tool: Callable[[Content], int | None] | None = None
-    """Tokens of a tool's definition as the provider writes it out for the model; None, of a definition or of
-    all: nobody knows how it does."""
+    """Tokens of a tool's definition in the provider's own form; None, of a definition or of all, if
+    unknown."""
 
     def weigh(self, kind: str, content: Content, counted: int, exact: bool) -> tuple[int, str]:
-        """A content's tokens and how they were had.
+        """Return a content's tokens and their method.
 
-        The model does not get a tool's definition as the JSON that was recorded: the provider writes it out
-        in a form of its own.  So the count of that JSON is never exact.
+        The provider rewrites a tool's definition in a form of its own for the model. So a count of its JSON
+        is never exact.
         """
         written = self.tool(content) if kind == TOOL and self.tool is not None else None
         if written is not None:
@@ -39,90 +39,90 @@ class Scale(NamedTuple):
         return self.of(kind, counted, exact and (kind != TOOL or self.method != "counted"))
 
     def of(self, kind: str, counted: int, exact: bool) -> tuple[int, str]:
-        """A text's tokens and how they were had; `exact`: it was counted whole."""
+        """Return a text's tokens and their method; `exact` if all of it was counted."""
         if self.method == "counted":
             return counted, "counted" if exact else "estimated"
         tokens = round(counted * self.slopes.get(kind, self.slope))
         return tokens, self.method if exact else "estimated"
 
     def counted(self, kind: str, tokens: int) -> int:
-        """How many counted tokens surely come to no more than so many of the model's."""
+        """Return the most counted tokens that are surely at most `tokens` of the model's."""
         return (
             tokens if self.method == "counted" else int(tokens / max(self.slopes.get(kind, self.slope), 0.01))
         )
 
 
 RAW = Scale({}, 1.0, "counted")
-"""Counts as they are."""
+"""Leaves counts as they are."""
 
 
 class Expectation(NamedTuple):
-    """A size that was not billed."""
+    """An expected size, without a bill."""
 
     tokens: int
     error: int | None
-    """Nine of ten are off by no more than this; None: not known."""
+    """Nine of ten errors are at most this large, in tokens; None if unknown."""
 
 
 class EnteredSize(NamedTuple):
-    """What one step's request has more than the one before."""
+    """The difference of one step's request from the previous one."""
 
     moved: Vector
-    """Tokens of its placements and items, by class; below zero what left."""
+    """Tokens and items by class; negative for what left."""
     blind: int
-    """Items without text or count that came less those that went."""
+    """Items without text or count: those that entered less those that left."""
     broken: bool
-    """A new segment begins: what is sent beside the content may be another from here on."""
+    """Whether a new segment begins: from here on, requests may send another unrecorded part."""
     whole: str | None = None
-    """The API by whose rules the size of this request follows from its record, which holds all of it."""
+    """The API by whose rules this fully recorded request can be sized."""
 
 
 class Scales(Protocol):
-    """What says how large a thread's texts and its requests are.
+    """Estimates the sizes of a thread's texts and requests.
 
-    What it remembers of a thread is a value that is never changed, so copies of a replay share it; None is a
-    thread that had no request yet.
+    Its memory of a thread is an immutable value, so copies of a replay share it. None is a thread without a
+    request.
     """
 
     def scale(self, model: str | None, thread: object) -> Scale:
-        """What texts that enter now are counted at."""
+        """Return the scale for texts that enter now."""
 
     def enter(self, thread: object, entered: EnteredSize) -> object:
-        """The thread with one more request."""
+        """Return the thread with one more request."""
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """The size of the request that entered last, from the thread's last bill or, before any, from the
-        rules of its API; None: nobody can say.
+        """Return the size of the last request, from the thread's last bill, or before any bill from the rules
+        of its API; None if unknown.
 
-        `recorded` is what is recorded of it, in tokens.
+        `recorded` is its recorded size in tokens.
         """
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
-        """The thread with the bill of the request that entered last."""
+        """Return the thread with the bill of the last request."""
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
-        """What one model was billed, in another one's tokens; None: nobody can say."""
+        """Return a bill of one model in another one's tokens; None if unknown."""
 
 
 class Uncalibrated:
-    """No calibration: counts as they are, and nothing is expected."""
+    """No calibration: counts stay as they are, and nothing is expected."""
 
     def scale(self, model: str | None, thread: object) -> Scale:
-        """As counted."""
+        """Return `RAW`."""
         return RAW
 
     def enter(self, thread: object, entered: EnteredSize) -> object:
-        """Nothing is remembered."""
+        """Return None: nothing is remembered."""
         return None
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """Nobody says."""
+        """Return None: nothing is expected."""
         return None
 
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
-        """Nothing is remembered."""
+        """Return None: nothing is remembered."""
         return None
 
     def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
-        """Nobody says, unless it is the same one."""
+        """Return the size for the same model; None for another."""
         return Expectation(size, None) if billed == model else None

@@ -1,5 +1,5 @@
-"""What a step sent: the bill, else what is to be expected from the last one or by the API's rules,
-else what is recorded (DESIGN section 3, the true window)."""
+"""The size that a step sent: the bill, else an expected size, else the recorded size (DESIGN section 3, the
+true window)."""
 
 from __future__ import annotations
 
@@ -12,64 +12,64 @@ from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of
 
 
 class LastBill(NamedTuple):
-    """The last bill of a thread that says how large its request was."""
+    """The last bill of a thread that gives its request's size."""
 
     tokens: int
     model: str | None
     unrecorded: int
-    """Of it, what was not recorded."""
+    """Tokens of the bill that were not recorded."""
 
 
 class SentMemory(NamedTuple):
-    """What is remembered of a thread between its steps; a value, so copies of a replay share it."""
+    """Memory of a thread between its steps. It is immutable, so copies of a replay share it."""
 
     bill: LastBill | None = None
     thread: object = None
-    """What the scales remember of it."""
+    """What the scales remember of the thread."""
     uncounted: int = 0
-    """Placements of the step before that nobody could count."""
+    """Number of the previous step's placements without a count."""
     largest: int = 0
-    """The largest bill so far, in tokens of input."""
+    """The largest bill so far, in input tokens."""
 
 
 NEW = SentMemory()
 
 
 class ObservedStep(NamedTuple):
-    """What the size of one step depends on."""
+    """The inputs for the size of one step."""
 
     model: str | None
     recorded: int
-    """Tokens of the recorded frame, whatever stands in its place."""
+    """Tokens of the recorded frame, even if another is shown."""
     moved: Vector
-    """What of it came and left at this step."""
+    """What entered and left the recorded frame at this step."""
     uncounted: int
     broken: bool
     reported: int | None
-    """Its size by its bill."""
+    """The step's size by its bill."""
     altered: bool
-    """The frame is another one than was sent: a what-if's."""
+    """Whether the frame is a what-if's and not the one sent."""
     frame: int
-    """Tokens of the frame that is shown."""
+    """Tokens of the shown frame."""
     whole: str | None = None
-    """As `scales.Entered` has it."""
+    """See `scales.EnteredSize`."""
 
 
 class SentSize(NamedTuple):
-    """A step's size and how it is known."""
+    """A step's size and its method."""
 
     used: int
     method: UsedMethod
     error: int | None
     unrecorded: int | None
     predicted: int | None
-    """What was to be expected before the bill came; None: nothing to expect it from."""
+    """The size expected before the bill; None without a basis."""
     predicted_error: int | None = None
-    """Nine of ten such expectations are off by no more; None: not known."""
+    """Nine of ten expectations err by at most this, in tokens; None if unknown."""
 
 
 def sent_size(running: SentMemory, seen: ObservedStep, scales: Scales) -> tuple[SentMemory, SentSize]:
-    """A step's size, and what is remembered of its thread from here on."""
+    """Return a step's size, and the new memory of its thread."""
     entered = EnteredSize(seen.moved, seen.uncounted - running.uncounted, seen.broken, seen.whole)
     thread = scales.enter(running.thread, entered)
     expects = running.bill is not None or seen.whole is not None
@@ -88,7 +88,7 @@ def sent_size(running: SentMemory, seen: ObservedStep, scales: Scales) -> tuple[
 
 
 def moved_by(delta: FrameDelta) -> Vector:
-    """What a recorded frame has more than the one before, by class, whatever a what-if shows in its place."""
+    """Return what entered and left a recorded frame, by class, whatever a what-if shows instead."""
     moved = [0] * WIDTH
     for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
         for placement in placements:
@@ -100,7 +100,7 @@ def moved_by(delta: FrameDelta) -> Vector:
 
 
 def _shown(seen: ObservedStep, size: int, error: int | None, predicted: int | None) -> SentSize:
-    """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
+    """Return the size of the shown frame. A what-if's frame has the unrecorded part of what was sent."""
     unrecorded = size - seen.recorded
     if seen.altered:
         return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)

@@ -1,4 +1,4 @@
-"""What a thread's texts come to: each is weighed when it first enters, and keeps that size."""
+"""The sizes of a thread's texts. A text is weighed when it first enters, and keeps that size."""
 
 from __future__ import annotations
 
@@ -10,63 +10,63 @@ from ctxctl.engine.sizes.scales import RAW
 from ctxctl.model.content import Content
 
 Count = Callable[[Content], tuple[int, bool]]
-"""Tokens of a content in the replay's encoding, and whether that count is exact for the encoding."""
+"""Returns a content's tokens in the replay's encoding, and whether the count is exact for it."""
 
 
 class Size(NamedTuple):
-    """What a text comes to."""
+    """A text's size in tokens."""
 
     tokens: int
     method: str
     counted: int
-    """Before any calibration."""
+    """Counted tokens, before any calibration."""
 
 
 class Weigher:
-    """The scale of one thread, and what was weighed with it; copies of a replay share that."""
+    """The scale of one thread, and the sizes it has given. Copies of a replay share the sizes."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
         self.scale = RAW
-        """What texts that enter now are counted at."""
+        """The scale for texts that enter now."""
         self.keeps = False
-        """Whether the scale may change: then every text's size is kept, also where no scale was applied."""
+        """Whether the scale may change. If so, every text's size is kept, even without a scale."""
         self.aside = False
-        """Whether it weighs only for a look at what may still change."""
+        """Whether this copy only previews what may still change."""
         self._sizes: MutableMapping[int, tuple[int, str]] = {}
-        """By key, what a text was counted at when it first entered."""
+        """Each text's size at its first entry, by key."""
         self._others: dict[str | None, MutableMapping[int, tuple[int, str]]] = {}
-        """Such sizes by encoding, for encodings that are not in use."""
+        """Such sizes by encoding, for encodings not in use."""
         self.encoding: str | None = None
-        """What is counted with; None: whatever the replay counts with, and always that."""
+        """The encoding in use; None if the replay's one is used throughout."""
 
     def copy(self) -> Weigher:
-        """Another that weighs alike from here on."""
+        """Return a copy that weighs alike from here on."""
         twin = Weigher(self._count)
         twin.__dict__.update(self.__dict__)
         return twin
 
     def counts_with(self, encoding: str, count: Count) -> None:
-        """From here on count with another encoding; what was counted with it before keeps that size."""
+        """Count with another encoding from here on. Texts counted with it before keep that size."""
         others = {**self._others, self.encoding: self._sizes}
         self._sizes = others.pop(encoding, {})
         self._others, self.encoding, self._count = others, encoding, count
 
     def brought(self, count: Count) -> None:
-        """What counts in this run, for one that an earlier run has begun."""
+        """Set this run's counter, for a weigher from an earlier run."""
         self._count = count
 
     def look(self) -> None:
-        """From here on weigh for a look only: what of it stays is weighed anew when it really comes."""
+        """Keep no new sizes from here on: texts are weighed again when they really enter."""
         self.aside = self.keeps
         if self.aside:
             known = self._sizes
             self._sizes = ChainMap({}, dict(known) if isinstance(known, ChainMap) else known)
 
     def size(self, content: Content | None, estimate: int | None, kind: str, key: int) -> Size:
-        """A size and how it was had: counted where there is text, else declared, else not at all.
+        """Return a size and its method: counted if there is text, else declared, else uncounted.
 
-        What has a key was counted at the scale that held when it first entered, and stays so.
+        A text with a known key keeps the size of its first entry.
         """
         if content is not None:
             counted, exact = self._count(content)

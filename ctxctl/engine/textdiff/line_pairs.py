@@ -1,7 +1,7 @@
-"""Which lines of a replaced block belong together, and which words differ in them, in bounded work.
+"""Pair the lines of a replaced block, and find the changed words in them, in bounded work.
 
-`textdiff` says that some lines became some others.  A reader wants the line that was edited beside what it
-was edited from: the pairs here keep the order of both sides and make the sum of likenesses largest.
+A diff says which lines became which others. The pairs here keep the order of both sides and have the largest
+sum of similarities, so that an edited line is shown beside its original.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Final, NamedTuple
 
 from ctxctl.listdiff import Run, Work, solve
 
-_ALIKE: Final = 0.5
-"""Likeness below which two lines are no versions of each other."""
-_HEAD: Final = 400
-"""Characters of a line that its likeness is judged by."""
-_BLOCK: Final = 60
-"""Lines of each side up to which a block's best pairs are looked for; beyond, lines pair in order."""
-_TOKENS: Final = 1200
-"""Words of a line up to which the changed ones are looked for."""
+_MIN_SIMILARITY: Final = 0.5
+"""Similarity below which two lines are not versions of each other."""
+_COMPARED_CHARS: Final = 400
+"""Characters of a line that determine its similarity."""
+_MAX_BLOCK_LINES: Final = 60
+"""Most lines of each side for which a block's best pairs are found; beyond, lines pair in order."""
+_MAX_LINE_WORDS: Final = 1200
+"""Most words of a line for which changed words are found."""
 
 # Symbols beyond ASCII stay together: an emoji sequence must not be cut.
 _WORDS: Final = re.compile(r"\w+|[ \t]+|[^\x00-\x7f\w]+|[\x00-\x7f][^\x00-\x7f\w]*", re.DOTALL)
 
 Span = tuple[int, int]
-"""A stretch of a line, as offsets of characters."""
+"""A range of a line, as character offsets."""
 
 
 class Pair(NamedTuple):
-    """An old line and the new one it became; either is None where there is no counterpart."""
+    """An old line and the new one that it became; None without a counterpart."""
 
     old: int | None
     new: int | None
 
 
 class DiffEffort:
-    """What the pairs and words of one diff may still cost, in compared lines and words."""
+    """Remaining effort for the pairs and words of one diff, in compared lines and words."""
 
     __slots__ = ("left",)
 
@@ -45,11 +45,11 @@ class DiffEffort:
 
 
 def line_pairs(old: Sequence[str], new: Sequence[str], effort: DiffEffort) -> list[Pair]:
-    """Every line of both sides once, in order; lines in one pair are versions of each other."""
+    """Return each line of both sides once, in order. Paired lines are versions of each other."""
     cost = len(old) * len(new)
     if not old or not new:
         return [Pair(n, None) for n in range(len(old))] + [Pair(None, n) for n in range(len(new))]
-    if max(len(old), len(new)) > _BLOCK or cost > effort.left:
+    if max(len(old), len(new)) > _MAX_BLOCK_LINES or cost > effort.left:
         matched = _in_step(old, new, effort)
     else:
         effort.left -= cost
@@ -66,14 +66,14 @@ def line_pairs(old: Sequence[str], new: Sequence[str], effort: DiffEffort) -> li
 
 
 def _in_step(old: Sequence[str], new: Sequence[str], effort: DiffEffort) -> list[tuple[int, int]]:
-    """The like lines that have the same place on both sides, if the sides have as many lines."""
+    """Return similar lines at the same place, if both sides have as many lines."""
     if len(old) != len(new) or len(old) > effort.left:
         return []
     effort.left -= len(old)
     return [
         (n, n)
         for n, line in enumerate(old)
-        if _likeness(line.strip()[:_HEAD], new[n].strip()[:_HEAD]) >= _ALIKE
+        if _likeness(line.strip()[:_COMPARED_CHARS], new[n].strip()[:_COMPARED_CHARS]) >= _MIN_SIMILARITY
     ]
 
 
@@ -84,24 +84,24 @@ def _likeness(a: str, b: str) -> float:
 
 
 def _best(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The pairs of like lines with the largest sum of likenesses, both sides in order."""
-    heads = [line.strip()[:_HEAD] for line in new]
+    """Return the pairs of similar lines with the largest sum of similarities, in the order of both sides."""
+    heads = [line.strip()[:_COMPARED_CHARS] for line in new]
     likeness = []
     for line in old:
-        head = line.strip()[:_HEAD]
+        head = line.strip()[:_COMPARED_CHARS]
         likeness.append([_likeness(head, other) for other in heads])
     rows, columns = len(old), len(new)
     sums = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
             best = max(sums[i + 1][j], sums[i][j + 1])
-            if likeness[i][j] >= _ALIKE:
+            if likeness[i][j] >= _MIN_SIMILARITY:
                 best = max(best, sums[i + 1][j + 1] + likeness[i][j])
             sums[i][j] = best
     found = []
     i = j = 0
     while i < rows and j < columns:
-        if likeness[i][j] >= _ALIKE and sums[i][j] == sums[i + 1][j + 1] + likeness[i][j]:
+        if likeness[i][j] >= _MIN_SIMILARITY and sums[i][j] == sums[i + 1][j + 1] + likeness[i][j]:
             found.append((i, j))
             i, j = i + 1, j + 1
         elif sums[i][j] == sums[i + 1][j]:
@@ -112,15 +112,15 @@ def _best(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def changed_words(old: str, new: str, effort: DiffEffort) -> tuple[list[Span], list[Span]]:
-    """What of two versions of a line is not in the other: whole words, stretches joined where they touch.
+    """Return the words of each version that the other lacks, as ranges, joined where they touch.
 
-    Nothing where that would take too long.
+    Returns nothing if that would take too long.
     """
     if len(old) + len(new) > effort.left:
         return [], []
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     effort.left -= len(a) + len(b)
-    if max(len(a), len(b)) > _TOKENS:
+    if max(len(a), len(b)) > _MAX_LINE_WORDS:
         return [], []
     runs: list[Run] = []
     work = Work()
@@ -131,7 +131,7 @@ def changed_words(old: str, new: str, effort: DiffEffort) -> tuple[list[Span], l
 
 
 def _gaps(words: list[str], kept: list[tuple[int, int]]) -> list[Span]:
-    """The stretches of a line between the words that are kept; a lone character between two is taken in."""
+    """Return the ranges between kept words. A lone character between two ranges is included."""
     found: list[Span] = []
     at = chars = 0
     for start, size in kept:

@@ -1,4 +1,4 @@
-"""Which turns of two sessions belong together: by their prompts, and between those by their order."""
+"""Align the turns of two sessions, by their prompts, and between equal prompts by order."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ctxctl.listdiff import Run, Work, solve
 
 
 class AlignedTurns(NamedTuple):
-    """A turn of each side, by their numbers from 0; None: it has no partner."""
+    """A turn of each side, by its index from 0; None without a partner."""
 
     a: int | None
     b: int | None
     equal: bool
-    """They have the same prompt."""
+    """Whether they have the same prompt."""
 
 
 def align_turns(a: Sequence[str | None], b: Sequence[str | None]) -> tuple[list[AlignedTurns], bool]:
-    """Align two sessions by their turns' prompts (None: not known, like no other); whether that is minimal.
+    """Align two sessions by their turns' prompts; return the pairs, and whether they are minimal.
 
-    The prompts in common are a longest common subsequence, found in space linear in the number of turns and
-    in bounded work.  What lies between two of them is paired in order; the rest has no partner.
+    A prompt of None is unknown and equals no other. Common prompts are a longest common subsequence, found in
+    linear space and bounded work. Turns between them are paired in order; the rest has no partner.
     """
     runs: list[Run] = []
     minimal = solve(_names(a, "a"), _names(b, "b"), 0, 0, Work(), runs, 0)
@@ -35,7 +35,7 @@ def align_turns(a: Sequence[str | None], b: Sequence[str | None]) -> tuple[list[
 
 
 def _names(prompts: Sequence[str | None], side: str) -> list[str]:
-    """Lines to be aligned: an unknown prompt is equal to none of the other side."""
+    """Return lines to align. An unknown prompt equals none of the other side."""
     return [f"={p}" if p is not None else f"?{side}{n}" for n, p in enumerate(prompts)]
 
 

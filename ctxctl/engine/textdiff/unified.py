@@ -24,10 +24,10 @@ from typing import Any, Literal, NamedTuple
 
 from ctxctl.listdiff import Run, Work, same, same_end, solve
 
-_QUICK = 1 << 11
-"""Steps of the greedy algorithm on the texts as they are: about 2 ms."""
-_CHARS = 1 << 14
-"""Equal characters passed over at the cost of one step."""
+_QUICK_STEPS = 1 << 11
+"""Steps of the greedy algorithm on the unsplit texts: about 2 ms."""
+_CHARS_PER_STEP = 1 << 14
+"""Equal characters that cost as much as one step."""
 
 Kind = Literal[" ", "+", "-", "@"]
 
@@ -44,16 +44,16 @@ class TextDiff(NamedTuple):
 
     lines: tuple[DiffLine, ...]
     degraded: bool
-    """Perhaps not minimal: some block was compared by parts or given up, and keeps fewer lines than the most
-    that could be kept if order did not matter.  False is a proof: no diff has fewer changed lines."""
+    """Whether it may not be minimal, because a block was compared by parts or given up.  False is a proof: no
+    diff has fewer changed lines."""
     added: int
     removed: int
 
 
 class _Edit(NamedTuple):
-    """Lines [a0, a1) of the old text become lines [b0, b1) of the new one.
+    """An edit that replaces lines [a0, a1) of the old text by lines [b0, b1) of the new one.
 
-    Their characters, with the ends of the lines, are [c0, c1) and [d0, d1).
+    Their characters, with line ends, are [c0, c1) and [d0, d1).
     """
 
     a0: int
@@ -69,7 +69,7 @@ class _Edit(NamedTuple):
 def unified_diff(old: str, new: str, *, context: int = 3) -> TextDiff:
     """Compare two texts line by line, with `context` equal lines around each hunk.
 
-    Lines end at a line feed and nowhere else: a carriage return is a character of its line.
+    Lines end only at a line feed: a carriage return is a character of its line.
     """
     if old == new:
         return TextDiff((), False, 0, 0)
@@ -78,10 +78,10 @@ def unified_diff(old: str, new: str, *, context: int = 3) -> TextDiff:
     head = same(old, new, 0, 0, least)
     tail = same_end(old, new, least - head)
     start = old.rfind("\n", 0, head) + 1
-    # What the shared tail holds of a line that it has no start of is not shared.
+    # If the shared tail begins within a line, that line is not shared as a whole.
     stop = old.find("\n", len(old) - tail) + 1
     if not stop:
-        # Nothing of a last line is shared: with an end to it, all lines to compare are alike.
+        # If the last lines differ, end both texts with a line feed, so that all compared lines are alike.
         old, new = old + "\n", new + "\n"
         stop = len(old)
     to = stop - len(old) + len(new)
@@ -100,7 +100,7 @@ def unified_diff(old: str, new: str, *, context: int = 3) -> TextDiff:
 
 
 def _walk(old: str, new: str, start: int, stop: int, to: int) -> list[_Edit] | None:
-    """As `listdiff.greedy` on the lines of `old[start:stop]` and `new[start:to]`, without separating them.
+    """Run `listdiff.greedy` on the lines of `old[start:stop]` and `new[start:to]` without splitting them.
 
     `spot` holds the characters that belong to `reach`.
     """
@@ -110,7 +110,7 @@ def _walk(old: str, new: str, start: int, stop: int, to: int) -> list[_Edit] | N
     if swapped:
         rows, columns, stop, to = columns, rows, to, stop
     extra = columns - rows
-    left = _QUICK
+    left = _QUICK_STEPS
     most = min(rows, isqrt(left))
     zero = most + 1
     goal = zero + extra
@@ -138,7 +138,7 @@ def _walk(old: str, new: str, start: int, stop: int, to: int) -> list[_Edit] | N
                 end = short.rfind("\n", c, c + same(short, long, c, d, min(stop - c, to - d))) + 1
                 size = short.count("\n", c, end)
                 trail = (y - k + zero, y, size, c, d, end - c, trail)
-                left -= (end - c) // _CHARS
+                left -= (end - c) // _CHARS_PER_STEP
                 if left < 0:
                     return None
                 y, c, d = y + size, end, d + end - c
@@ -149,7 +149,7 @@ def _walk(old: str, new: str, start: int, stop: int, to: int) -> list[_Edit] | N
 
 
 def _walked(trail: Any, start: int, swapped: bool) -> list[_Edit]:
-    """What lies between the runs of a trail, whose last one is empty and stands for the ends of the texts."""
+    """Return the edits between the runs of a trail. Its last run is empty and marks the ends of the texts."""
     runs: list[tuple[int, int, int, int, int, int]] = []
     while trail is not None:
         x, y, size, c, d, chars, trail = trail
@@ -168,14 +168,14 @@ def _walked(trail: Any, start: int, swapped: bool) -> list[_Edit]:
 
 
 def _by_line(old: str, new: str, start: int, stop: int, to: int) -> tuple[bool, list[_Edit]]:
-    """Whether the edits are minimal, and the edits."""
+    """Return whether the edits are minimal, and the edits."""
     a, b = old[start:stop].split("\n"), new[start:to].split("\n")
-    # What follows the last line end is no line.
+    # There is no line after the last line end.
     a.pop()
     b.pop()
     runs: list[Run] = []
     exact = solve(a, b, 0, 0, Work(), runs, 0)
-    # Characters without the line ends, of which there is one for each line.
+    # Count characters without line ends, of which each line has one.
     chars_a = list(accumulate(map(len, a), initial=start))
     chars_b = list(accumulate(map(len, b), initial=start))
     edits: list[_Edit] = []
@@ -192,7 +192,7 @@ def _by_line(old: str, new: str, start: int, stop: int, to: int) -> tuple[bool, 
 
 
 def _hunks(old: str, new: str, edits: list[_Edit], before: int, end: int, context: int) -> list[DiffLine]:
-    """The diff, with `before` lines before those that the edits count; the last line of all ends at `end`."""
+    """Return the diff, with `before` lines before the counted ones; the very last line ends at `end`."""
     out: list[DiffLine] = []
     for group in _groups(edits, context):
         first, last = group[0], group[-1]
@@ -217,7 +217,7 @@ def _hunks(old: str, new: str, edits: list[_Edit], before: int, end: int, contex
 
 
 _line = partial(tuple.__new__, DiffLine)
-"""`DiffLine._make` without a call of Python for each line."""
+"""`DiffLine._make` without a Python call per line."""
 
 
 def _part(out: list[DiffLine], kind: Kind, text: str, start: int, stop: int) -> None:

@@ -1,1 +1,1 @@
-"""What recordings of the wire taught of a client: system prompt, tools, reminders that its log lacks."""
+"""Learned sets: a client's system prompt, tools and reminders, from recordings, to add to its logs."""

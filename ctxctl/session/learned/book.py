@@ -1,4 +1,4 @@
-"""A set of items learned of one client in one version, as a value and as the bytes that it is kept as."""
+"""A set of items learned of one client version, as a value and as stored bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ctxctl.typed_decoding import from_json
 
 FORMAT: Final = 1
 MAIN: Final = "main"
-"""Kind of the main thread; sub-agents' is `agent:TYPE`."""
+"""Kind of the main thread. A sub-agent's kind is `agent:TYPE`."""
 
 
 class LearnedItem(msgspec.Struct, frozen=True):
-    """One item at the head of every request of a kind of thread."""
+    """One item at the start of every request of a kind of thread."""
 
     kind: str
     """Context kind."""
@@ -25,34 +25,34 @@ class LearnedItem(msgspec.Struct, frozen=True):
     """SHA-256 hex of its text."""
     title: str | None = None
     segment: str = ""
-    """Window segment, where it is not that of the kind."""
+    """Window segment, if it is not the kind's."""
     varies: bool = False
-    """Another recording of this client and version has another text in its place; this is the last's."""
+    """Whether recordings of this client version differ here. The text is the last recording's."""
 
 
 class LearnedSet(msgspec.Struct, frozen=True):
-    """What is known of a client's requests; texts are inline, by digest."""
+    """What is known of a client's requests. Texts are inline, by digest."""
 
     client: str
     version: str
     threads: dict[str, tuple[LearnedItem, ...]]
-    """By kind of thread: items in the order in which they were sent."""
+    """Items in the order of sending, by kind of thread."""
     contents: dict[str, str]
-    """By SHA-256 hex."""
+    """Texts by SHA-256 hex."""
     recordings: int = 1
     requests: int = 0
     redacted: int = 0
-    """Secrets that were taken out before it was kept."""
+    """Number of secrets that were masked before it was stored."""
     format: int = FORMAT
 
     @property
     def name(self) -> str:
-        """`CLIENT VERSION`, for people."""
+        """`CLIENT VERSION`, for display."""
         return f"{self.client} {self.version}"
 
     @property
     def items(self) -> int:
-        """Items of all kinds of threads."""
+        """Number of items of all kinds of threads."""
         return sum(len(items) for items in self.threads.values())
 
     @property
@@ -66,12 +66,12 @@ class LearnedSet(msgspec.Struct, frozen=True):
         return digest_of(lines)[:16]
 
     def encode(self) -> bytes:
-        """The bytes that the store keeps."""
+        """Return the bytes for the store."""
         return msgspec.json.encode({"digest": self.digest, **msgspec.to_builtins(self)})
 
 
 def decode_set(raw: bytes) -> LearnedSet:
-    """A set from its bytes; raises ValueError where they are no set, or were changed."""
+    """Return a set from its bytes. Raises ValueError if they are invalid or were changed."""
     try:
         found = from_json(raw, LearnedSet)
         written = from_json(raw, dict[str, msgspec.Raw]).get("digest")
@@ -91,10 +91,10 @@ def decode_set(raw: bytes) -> LearnedSet:
 
 
 def joined_sets(first: LearnedSet, *later: LearnedSet) -> LearnedSet:
-    """One set of recordings of the same client and version; the newest one's texts and order.
+    """Return one set from recordings of one client version, with the newest texts and order.
 
-    Tools and system prompts whose text is another each time are kept and marked; other items (reminders, a
-    project's instructions) are kept only where all recordings have the very same text.
+    Tools and system prompts with varying texts are kept and marked. Other items (reminders, a project's
+    instructions) are kept only if all recordings have the same text.
     """
     sets = (first, *later)
     threads: dict[str, tuple[LearnedItem, ...]] = {}
@@ -127,4 +127,4 @@ def _agreed(old: Iterable[LearnedItem], new: Iterable[LearnedItem]) -> Iterable[
 
 
 STANDING: Final = frozenset(("tool_definition", "system_prompt", "developer_instruction"))
-"""Kinds that a client brings itself, whatever the project."""
+"""Kinds that come from the client itself, whatever the project."""

@@ -1,4 +1,4 @@
-"""Which learned set completes a log, what it put in, and how well that fits what was billed."""
+"""Choose the learned set for a log, and measure how well it fits the bills."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"
 OFF: Final = "none"
 TOLERATED: Final = 0.02
-"""Share of what was sent that may stay unexplained without a warning."""
+"""Largest unexplained share of what was sent without a warning."""
 
 
 class LearnedUse:
-    """The learned set that a log is completed by."""
+    """A learned set used for a log."""
 
     def __init__(self, learned: LearnedSet, log: str | None, *, exact: bool, named: bool) -> None:
         self.learned = learned
         self.log = log
         """The version that the log names."""
         self.exact = exact
-        """The set is of that very version."""
+        """Whether the set is of exactly that version."""
         self.named = named
-        """The user named the set."""
+        """Whether the user named the set."""
         self.items = 0
-        """Items put in, over all threads."""
+        """Number of items added, over all threads."""
         self.told = False
-        """A header has named it."""
+        """Whether a header has named it."""
         self.grows = False
-        """The log is still being written: what it bills is not looked for."""
+        """Whether the log is still being written, so that no bill is searched."""
 
     def put_into(self, events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The log's events, completed."""
+        """Yield the log's events with the learned items added."""
         from ctxctl.session.learned.insert import LearnedInserter
 
         inserted = LearnedInserter(self.learned)
@@ -47,27 +47,27 @@ class LearnedUse:
 
 
 class Fit(NamedTuple):
-    """The items held against the first bill of the main thread; all in tokens of the model."""
+    """The items compared with the main thread's first bill, in tokens of the model."""
 
     sent: int
     before: int
-    """What the log alone leaves unrecorded of it."""
+    """Unrecorded tokens with the log alone."""
     explained: int
     """Tokens of the learned items."""
     left: int
-    """What stays unrecorded; negative: more is shown than was sent."""
+    """Tokens that stay unrecorded; negative if more is shown than was sent."""
 
     @property
     def warns(self) -> bool:
-        """Whether more stays unexplained than is tolerated."""
+        """Whether the unexplained part exceeds `TOLERATED`."""
         return abs(self.left) > TOLERATED * self.sent
 
 
 def choose_set(format_name: str, source: Source | Folder, learned: str) -> LearnedUse | None:
-    """The set for a capture: `none`, `auto` (by the client and version that it names) or `CLIENT@VERSION`.
+    """Return the set for a capture: `none`, `auto` (by its client and version) or `CLIENT@VERSION`.
 
-    A set is used for logs of its own client only.  Raises UsageError("not-learned") for a name that is not
-    kept, and UnreadableError("bad-learned").
+    A set is used for logs of its own client only. Raises UsageError("not-learned") for an unknown name, and
+    UnreadableError("bad-learned").
     """
     if learned == OFF:
         return None
@@ -89,14 +89,14 @@ def choose_set(format_name: str, source: Source | Folder, learned: str) -> Learn
 
 
 def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
-    """How the items fit the first billed request of the main thread; None where nothing was billed.
+    """Return how the items fit the main thread's first billed request; None without a bill.
 
-    Takes the results of a replay up to that request.
+    It consumes the results of a replay up to that request.
     """
     from ctxctl.session.learned.insert import PREFIX
 
     shown: dict[str | None, int] = {}
-    """By session: tokens of its learned items."""
+    """Tokens of the learned items, by session."""
     for result in results:
         if not isinstance(result, Step) or result.thread != "main":
             continue
@@ -113,9 +113,9 @@ def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
 def described_learned(
     used: LearnedUse | None, replay: Callable[[], Iterable[Step | Turn]]
 ) -> dict[str, Any] | None:
-    """What a header says of the set in use; None where there is none.
+    """Return a header's note on the set in use; None without one.
 
-    `replay` goes through the log for its first bill, unless it still grows.
+    `replay` reads the log up to its first bill, unless the log still grows.
     """
     if used is None:
         return None

@@ -1,6 +1,6 @@
-"""From the requests of a recording to a learned set: what stands in every request of a kind of thread.
+"""Derive a learned set from the requests of a recording: what every request of a kind of thread contains.
 
-The assemblies of an event stream tell what each request carried: ids, kinds and texts, nothing more.
+The assemblies of an event stream give the ids, kinds and texts of each request.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ctxctl.session.learned.window import CarriedWindow, Common, HeldPlacement
 
 
 class CarriedRequest(NamedTuple):
-    """A captured request and its window, which is good until the next request is asked for."""
+    """A captured request and its window, which is valid until the next request is read."""
 
     session: str | None
     kind: str | None
-    """Kind of its thread (`book.MAIN`, `agent:TYPE`); None: another one."""
+    """Kind of its thread (`book.MAIN`, `agent:TYPE`); None for another one."""
     window: CarriedWindow
 
 
 class ItemStream:
-    """The items of a stream as they were told last, by reference."""
+    """The current items of a stream, by reference."""
 
     def __init__(self) -> None:
         self._known: dict[str, Json] = {}
         self._texts: dict[str, str] = {}
-        """By SHA-256 hex, of contents that may be named again."""
+        """Texts that may be referred to, by SHA-256 hex."""
 
     def take(self, data: Json) -> None:
-        """Take in an item that was added or updated."""
+        """Add an item that was added or updated."""
         name, text = data.get("item_id"), data.get("content")
         if not isinstance(name, str):
             return
@@ -46,13 +46,13 @@ class ItemStream:
         if isinstance(text, str):
             digest = digest_of(text)
             self._texts[digest] = text
-            # Blocks name the version: of the canonical form, where the text was sent in another.
+            # Blocks name the version of the canonical form, even if the text was sent in another form.
             kept["version"] = string(_metadata(data).get("version")) or digest[:VERSION_DIGITS]
             self._known[f"{name}@{kept['version']}"] = kept
         self._known[name] = kept
 
     def held(self, block: Json) -> Iterator[HeldPlacement]:
-        """What a block of an assembly places."""
+        """Yield the placements of an assembly's block."""
         refs = block.get("item_refs")
         for ref in refs if isinstance(refs, list) else ():
             if not isinstance(ref, str):
@@ -71,9 +71,9 @@ class ItemStream:
 
 
 def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
-    """The requests of a stream, in order.  Assemblies that only append are left out.
+    """Yield the requests of a stream, in order, without assemblies that only append.
 
-    A window takes the place of the one that it was made from.
+    A window replaces the one that it was made from.
     """
     items = ItemStream()
     windows: dict[str, CarriedWindow] = {}
@@ -100,9 +100,9 @@ def requests(events: Iterable[Json]) -> Iterator[CarriedRequest]:
 def _window(
     data: Json, marks: Json, windows: dict[str, CarriedWindow], items: ItemStream
 ) -> CarriedWindow | None:
-    """The whole window of an assembly; what it builds upon is taken from `windows`, and given up there.
+    """Return the whole window of an assembly, and remove its base from `windows`.
 
-    None where that is not known any more (two assemblies build upon one).
+    None if the base is gone, because another assembly was based on it too.
     """
     blocks = blocks_of(data)
     if marks.get("base") is None:
@@ -117,13 +117,13 @@ def _window(
 
 
 def blocks_of(data: Json) -> list[Json]:
-    """The blocks that an assembly lists."""
+    """Return the blocks that an assembly lists."""
     blocks = data.get("ordered_blocks")
     return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
 
 
 def marks_of(data: Json) -> Json:
-    """An assembly's `metadata.ctxctl`."""
+    """Return an assembly's `metadata.ctxctl`."""
     marks = _metadata(data).get("ctxctl")
     return marks if isinstance(marks, dict) else {}
 
@@ -134,7 +134,7 @@ def _metadata(data: Json) -> Json:
 
 
 def thread_kind(thread: Any, marks: Json) -> str | None:
-    """The kind of a thread, by its name and the marks of its first assembly."""
+    """Return the kind of a thread, by its name and the marks of its first assembly."""
     if thread is None or thread == vocab.MAIN_THREAD:
         return MAIN
     kind = marks.get("agent_type")
@@ -142,7 +142,7 @@ def thread_kind(thread: Any, marks: Json) -> str | None:
 
 
 def _are_splices(found: list[Any], blocks: int) -> bool:
-    """Whether these are splices in order, that use up so many blocks."""
+    """Return whether these are splices in order that use up the blocks."""
     end = 0
     for value in found:
         if not (
@@ -162,36 +162,36 @@ _BILLING: Final = re.compile(
 _REDACTED: Final = re.compile(r"\[redacted [a-z0-9-]{1,40}, \d{1,9} chars, #[0-9a-f]{12}\]")
 
 
-_SPARE: Final = 4_000_000
-"""Placements of windows that are built upon another thread's that are compared for one recording."""
+_MAX_COMPARED: Final = 4_000_000
+"""Most compared placements, for one recording, of windows based on another thread's."""
 
 
 class LearnedGatherer:
-    """What is learned of one recording; its sessions count as recordings of their own.
+    """Gathers what one recording teaches; its sessions count as separate recordings.
 
     Args:
-        clean: Takes secrets out of a text.
+        clean: Masks secrets in a text.
     """
 
     def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
         self._clean = clean
         self._common: dict[tuple[str | None, str], Common] = {}
-        """By session and kind of thread: what all requests so far have, in order."""
+        """What all requests so far have in common, in order, by session and kind of thread."""
         self._counts: Counter[str | None] = Counter()
-        """By session, its requests of those kinds."""
-        self._spare = _SPARE
+        """Number of requests of those kinds, by session."""
+        self._spare = _MAX_COMPARED
         self.client: str | None = None
-        """As the requests themselves say; None where they do not."""
+        """The client as the requests name it; None if they do not."""
         self.version: str | None = None
         self.requests = 0
         self.is_cut = False
-        """Whether the windows were compared up to a bound only: requests beyond it are not counted."""
+        """Whether comparing stopped at a bound, so that later requests are not counted."""
 
     def take(self, events: Iterable[Json]) -> None:
-        """Take in all requests of a recording's events."""
+        """Process all requests of a recording's events."""
         for carried in requests(events):
             if carried.kind is None:
-                carried.window.met = None  # what goes with this request is not seen by the next one
+                carried.window.met = None  # the next request does not see what this one removes
             else:
                 self._meet((carried.session, carried.kind), carried.window)
                 if self.is_cut:
@@ -204,7 +204,7 @@ class LearnedGatherer:
         window.fresh.clear()
         known = self._common.get(key)
         if known is not None and window.met is known:
-            # What all requests had, its base had: only what has gone since can be missing.
+            # Its base had everything that all requests had, so only removals since then matter.
             for name in window.gone:
                 known.pop(name, None)
         else:
@@ -227,7 +227,7 @@ class LearnedGatherer:
                 self.client, self.version = "claude-code", found[1]
 
     def learned(self, client: str, version: str) -> LearnedSet | None:
-        """The set, all sessions joined; None where no request has anything that all of its thread have."""
+        """Return the set of all sessions; None if no request has anything common to its thread."""
         sessions: dict[str | None, dict[str, Common]] = {}
         for (session, kind), common in self._common.items():
             held_by_all = sessions.setdefault(session, {})

@@ -1,6 +1,6 @@
-"""A log's events with the learned items at the head of its frames, each marked as derived.
+"""Insert learned items at the start of a log's frames, each marked as derived.
 
-What a log itself holds of a learned text is not shown a second time.
+Learned texts that the log itself holds are not added.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ctxctl.session.learned.window import HeldPlacement
 
 _LACKING: Final = "not recorded"
 PREFIX: Final = "learned:"
-"""What the ids of learned items begin with."""
+"""Prefix of the ids of learned items."""
 
 
 _FACTS: Final = {
@@ -36,32 +36,32 @@ class _Head(NamedTuple):
     items: list[Json]
 
     def facts(self) -> set[str]:
-        """The facts that its items tell."""
+        """Return the facts that its items tell."""
         return {_FACTS[item["context_kind"]] for item in self.items if item["context_kind"] in _FACTS}
 
 
 class LearnedInserter:
     """Rewrites one event stream.
 
-    A learned item that the log's own first request of the thread holds is left out; of one that it holds in
-    part, the rest is shown.  The first request decides for its thread.
+    A learned item is left out if the log's first request of the thread holds it. If that holds a part, only
+    the rest is added. The first request decides for its thread.
     """
 
     def __init__(self, learned: LearnedSet) -> None:
         self.learned = learned
         self.shown = 0
-        """Items put in so far, over all threads."""
+        """Number of items added so far, over all threads."""
         self._items: dict[tuple[Any, Any], ItemStream] = {}
-        """By thread, the items that its log named before its first request."""
+        """Items that the log named before its first request, by thread."""
         self._heads: dict[tuple[Any, Any], _Head | None] = {}
         self._rewritten: set[str] = set()
-        """Ids of assemblies that have the head."""
+        """Ids of assemblies with added items."""
         self._count = 0
         self._told: Counter[str] = Counter()
-        """By fact of fidelity: requests that have it from the head."""
+        """Number of requests that have a fact from the added items, by fact."""
 
     def events(self, events: Iterable[Json]) -> Iterator[Json]:
-        """The stream, rewritten."""
+        """Yield the rewritten stream."""
         for event in events:
             data = event.get("data")
             if isinstance(data, dict):
@@ -91,7 +91,7 @@ class LearnedInserter:
         yield event if head is None else {**event, "data": self._with(head, data, marks)}
 
     def _measured(self, data: Json) -> Json:
-        """What the capture told of each fact, with what it lacked and the head has as derived."""
+        """Return the capture's fidelity facts, with those from the added items as derived."""
         facts = data.get("facts")
         if not isinstance(facts, dict):
             return data
@@ -148,7 +148,7 @@ class LearnedInserter:
         return {**made, "event_id": f"learned-{self._count}", "event_type": vocab.ITEM_ADDED, "data": item}
 
     def _with(self, head: _Head, data: Json, marks: Json) -> Json:
-        """The assembly with the head: put in where it lists the whole window, else its splices moved on."""
+        """Return the assembly with the items: inserted into a whole window, else with moved splices."""
         name = str(data.get("assembly_id"))
         known = marks.get("base") in self._rewritten
         self._rewritten.add(name)
@@ -160,26 +160,26 @@ class LearnedInserter:
 
 
 def _version(kind: str, text: str) -> str:
-    """An item's version as importers make it: that of a tool's definition is of its canonical form.
+    """Return an item's version as importers make it; a tool's is that of its canonical form.
 
     Its text is the one that was sent.
     """
     if kind == "tool_definition":
-        # It can be free text, or no JSON any more with what was redacted in it.
+        # It may be free text, or no valid JSON after masking.
         with suppress(orjson.JSONDecodeError):
             text = canonical(orjson.loads(text))
     return digest_of(text)[:VERSION_DIGITS]
 
 
-_TELLING: Final = 24
-"""Characters of the shortest text that is looked for inside others."""
-_LINE: Final = 12
-"""Characters of the shortest line that says where it is from."""
+_MIN_SEARCHED: Final = 24
+"""Shortest text that is searched in others, in characters."""
+_MIN_LINE: Final = 12
+"""Shortest line that is distinctive, in characters."""
 _DEEP: Final = 12
 
 
 class LogTexts:
-    """The texts of a log's own frame, to which a learned text is compared."""
+    """The texts of a log's own frame, for comparison with a learned text."""
 
     def __init__(self, window: Iterable[HeldPlacement]) -> None:
         self._digests: set[str] = set()
@@ -194,15 +194,15 @@ class LogTexts:
                 self._tools.add(held.title)
             for text in _texts(held.text):
                 self._lines.update(_lines(text))
-                if len(text.strip()) >= _TELLING:
+                if len(text.strip()) >= _MIN_SEARCHED:
                     self._long.append(text.strip())
         self._long.sort(key=len, reverse=True)
 
     def lacks(self, kind: str, title: str | None, text: str) -> list[str]:
-        """The pieces of a learned text that the log does not hold, in order; none if it holds all of it.
+        """Return the pieces of a learned text that the log lacks, in order; none if it holds all of it.
 
-        A tool is held if one of its name is.  A text is held if all its lines are (or, of JSON, its strings);
-        else what the log has as a text of its own is cut out of it.
+        A tool is held if one has its name. A text is held if all its lines are (or, for JSON, its strings).
+        Otherwise the log's own texts are cut out of it.
         """
         if digest_of(text) in self._digests or (kind == "tool_definition" and title in self._tools):
             return []
@@ -220,12 +220,12 @@ class LogTexts:
 def _lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         line = line.strip()
-        if len(line) >= _LINE:
+        if len(line) >= _MIN_LINE:
             yield line
 
 
 def _texts(text: str) -> Iterator[str]:
-    """The text itself, or the strings in it if it is JSON."""
+    """Yield the text itself, or the strings in it if it is JSON."""
     if text[:1] in "{[":
         try:
             value = orjson.loads(text)

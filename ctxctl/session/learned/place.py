@@ -1,4 +1,4 @@
-"""Where learned sets are kept; apart from what reads them, which is slow to import."""
+"""The directory of learned sets, separate from the slow-to-import module that reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctxctl.user_folders import user_folder
 
 
 def sets_folder() -> Path:
-    """Where sets are kept: in `CTXCTL_DATA_DIR`, else the user's data directory."""
+    """Return the sets' directory: in `CTXCTL_DATA_DIR`, else in the user's data directory."""
     named = os.environ.get("CTXCTL_DATA_DIR")
     if named:
         return Path(named) / "learned"

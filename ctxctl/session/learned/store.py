@@ -1,7 +1,7 @@
-"""Learned sets on disk: one file for each client and version, in the user's data directory, mode 0600.
+"""Learned sets on disk: one file per client and version, in the user's data directory, mode 0600.
 
-They hold what clients send: texts, no code.  Digests are checked each time one is read.
-Which client wrote a log, and in which version, is read from the head of the log (`version_of`).
+They hold what clients send: texts, no code. Digests are checked on each read. A log's client version is read
+from the head of the log (`version_of`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ctxctl.trace.source import Source
 from ctxctl.user_folders import make_private
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}", re.ASCII)
-"""What a client and a version may be called."""
+"""Valid names of a client and a version."""
 _MOST: Final = 64 << 20
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -32,11 +32,11 @@ class Match(NamedTuple):
 
     learned: LearnedSet
     exact: bool
-    """False: of the same major and minor version only, or named by the user."""
+    """False if only the major and minor version match, or the user named the set."""
 
 
 def path_of(client: str, version: str) -> Path:
-    """The file of a set; raises UsageError("bad-client") for a name that cannot be one."""
+    """Return the file of a set; raises UsageError("bad-client") for a name that cannot be one."""
     for name in (client, version):
         if not NAME.fullmatch(name):
             raise UsageError(
@@ -47,7 +47,7 @@ def path_of(client: str, version: str) -> Path:
 
 
 def save_set(learned: LearnedSet) -> Path:
-    """Keep a set in the place of the one of that client and version; raises OSError."""
+    """Save a set, replacing that of its client and version. Raises OSError."""
     path = path_of(learned.client, learned.version)
     make_private(path.parent)
     write(path, learned.encode() + b"\n")
@@ -55,7 +55,7 @@ def save_set(learned: LearnedSet) -> Path:
 
 
 def set_names() -> list[tuple[str, str]]:
-    """Client and version of every set that is kept, sorted, newer versions last."""
+    """Return client and version of every stored set, sorted, newer versions last."""
     try:
         found = [path.stem.partition("@") for path in sets_folder().glob("*@*.json")]
     except OSError:
@@ -64,7 +64,7 @@ def set_names() -> list[tuple[str, str]]:
 
 
 def read_set(client: str, version: str) -> LearnedSet:
-    """A set; raises UnreadableError("bad-learned") for one that is damaged or was changed."""
+    """Return a set. Raises UnreadableError("bad-learned") if it is damaged or was changed."""
     path = path_of(client, version)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -85,9 +85,9 @@ def read_set(client: str, version: str) -> LearnedSet:
 
 
 def forget_sets(name: str) -> list[str]:
-    """Remove the sets of `CLIENT` or `CLIENT@VERSION`; returns their names.
+    """Remove the sets of `CLIENT` or `CLIENT@VERSION`. Return their names.
 
-    Raises UsageError("not-learned") where there is none, or OSError.
+    Raises UsageError("not-learned") if there is none, or OSError.
     """
     client, _, version = name.partition("@")
     gone = []
@@ -101,7 +101,7 @@ def forget_sets(name: str) -> list[str]:
 
 
 def named_set(name: str) -> Match:
-    """The set that the user names as `CLIENT@VERSION`; raises UsageError("not-learned")."""
+    """Return the set that the user names as `CLIENT@VERSION`; raises UsageError("not-learned")."""
     client, _, version = name.partition("@")
     if (client, version) not in set_names():
         raise UsageError("not-learned", f"nothing is known of {visible(name[:80])}", hint=_known())
@@ -109,7 +109,7 @@ def named_set(name: str) -> Match:
 
 
 def find_set(client: str, version: str | None) -> Match | None:
-    """The set for a log: of its very version, else the newest of its major and minor version, else none."""
+    """Return the set of a log's version, else the newest of its major and minor version; or None."""
     if version is None:
         return None
     of_client = [its for known, its in set_names() if known == client]
@@ -150,13 +150,13 @@ _SAID: Final[dict[str, tuple[re.Pattern[bytes], ...]]] = {
     "gemini-cli": (re.compile(rb'"cliVersion"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
     "pi": (),
 }
-"""By client (the name of the log's format): where its logs say its version."""
+"""Where the logs of each client (by the log's format) state its version."""
 CLIENTS: Final = tuple(_SAID)
-"""Clients whose logs are completed."""
+"""Clients whose logs can be completed."""
 
 
 def version_of(client: str, source: Source | Folder) -> str | None:
-    """The version that the first megabyte of a log names; None where it says none, or its files differ."""
+    """Return the version in the first megabyte of a log; None if there is none, or files differ."""
     if isinstance(source, Folder):
         versions = set()
         for name in source.files:
@@ -178,7 +178,7 @@ def _in(client: str, head: bytes) -> str | None:
 
 
 def _of_database(source: Source) -> str | None:
-    """The version that a database of opencode names; None where it is none of opencode's."""
+    """Return the version that a database of opencode names; None if it is none of opencode's."""
     from ctxctl.ingest import database  # slow to import
 
     found = database.first_rows(source, "SELECT DISTINCT version FROM session", 2)

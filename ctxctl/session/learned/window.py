@@ -1,4 +1,4 @@
-"""The window of a captured request, and which standing items are in it, kept up from request to request."""
+"""The window of a captured request and its learnable items, updated from request to request."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final, NamedTuple
 from ctxctl.session.learned.book import STANDING
 
 _KINDS: Final = STANDING | {"policy_note", "runtime_state", "durable_memory", "external_resource"}
-_FEW: Final = 8
-"""So many splices move the blocks behind them; of more the list is made anew."""
+_MAX_MOVING_SPLICES: Final = 8
+"""Most splices for which later blocks are moved. With more, the list is rebuilt."""
 
 Name = tuple[str, str]
-"""Kind and version of an item that may be learned."""
+"""Kind and version of a learnable item."""
 
 
 class HeldPlacement(NamedTuple):
-    """A placement of a captured request: what the set is learned from."""
+    """A placement of a captured request, from which the set is learned."""
 
     kind: str
     role: str
@@ -25,47 +25,47 @@ class HeldPlacement(NamedTuple):
     title: str | None
     text: str | None
     version: str = ""
-    """Digest of the text, or of its canonical form where it was sent in another; empty without a text."""
+    """Digest of the text, or of its canonical form if another form was sent; empty without a text."""
 
     @property
     def name(self) -> Name | None:
-        """Its kind and version; None where it is nothing that could be learned."""
+        """Its kind and version; None if it cannot be learned."""
         return (self.kind, self.version) if self.kind in _KINDS and self.text else None
 
 
 Common = dict[Name, HeldPlacement]
-"""What all requests of a kind of thread have, in the order of the first one."""
+"""The items common to all requests of a kind of thread, in the order of the first request."""
 
 
 class CarriedWindow:
-    """A window as lists of placements, a list each block.  A splice costs what it changes.
+    """A window as one list of placements per block. A splice costs what it changes.
 
     Args:
-        blocks: Those of the window, all of them told at once.
+        blocks: The blocks of the window.
     """
 
     def __init__(self, blocks: list[list[HeldPlacement]]) -> None:
         self._blocks = blocks
         self.placements = 0
-        """How many there are."""
+        """Number of placements."""
         self.present: Counter[Name] = Counter()
-        """What is in it that could be learned: how often."""
+        """Number of copies of each learnable item."""
         self.fresh: list[HeldPlacement] = []
-        """What came since this was emptied, of what could be learned."""
+        """Learnable placements that entered since this was cleared."""
         self.gone: list[Name] = []
-        """What could be learned and is in it no more since the last change."""
+        """Learnable items that left at the last change."""
         self.is_whole = True
         """Whether its assembly listed all of it."""
         self.met: Common | None = None
-        """What it was compared with last; all of that was in it then."""
+        """The items it was last compared with, all of which were in it then."""
         self._enter(blocks)
 
     def splice(self, splices: list[list[int]], fresh: list[list[HeldPlacement]]) -> None:
-        """Become the window that is made by splices `[at, removed, inserted]`, which ascend."""
+        """Apply splices `[at, removed, inserted]`, in ascending order."""
         self.is_whole = False
         blocks = self._blocks
         left = [block for at, removed, _ in splices for block in blocks[at : at + removed]]
-        if len(splices) <= _FEW:
+        if len(splices) <= _MAX_MOVING_SPLICES:
             self._moved(splices, fresh)
         else:
             self._made_anew(splices, fresh)
@@ -81,7 +81,7 @@ class CarriedWindow:
     def _moved(self, splices: list[list[int]], fresh: list[list[HeldPlacement]]) -> None:
         blocks, end, used = self._blocks, len(self._blocks), len(fresh)
         for at, removed, inserted in reversed(splices):
-            start = min(at, end)  # what it has beyond its end is new
+            start = min(at, end)  # what lies beyond its end is new
             blocks[start : min(at + removed, end)] = fresh[used - inserted : used]
             used -= inserted
 
@@ -104,11 +104,11 @@ class CarriedWindow:
                     self.fresh.append(held)
 
     def held(self) -> list[HeldPlacement]:
-        """All of its placements, in order."""
+        """Return all of its placements, in order."""
         return [held for block in self._blocks for held in block]
 
     def standing(self) -> Common:
-        """What is in it that could be learned, in order: of what is in it twice, the first."""
+        """Return its learnable items in order, each once."""
         found: Common = {}
         for held in self.held():
             name = held.name

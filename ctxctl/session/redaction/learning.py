@@ -1,7 +1,7 @@
-"""What a trace says was redacted, learnt event by event; and what in such a text is a secret by its shape.
+"""Learn what a trace redacts, event by event, and which parts of such texts are secrets by their shape.
 
-`Shingles` are runs of words: they find what somebody repeats of a text in part, with other spaces, lines or
-marks.
+`Shingles` are runs of words. They find partial quotes of a text, whatever its spaces, line ends or
+punctuation.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item, Redaction
 from ctxctl.session.redaction.secrets import LEAST, Secrets
 
-_WORDS: Final = 4000
-"""Words up to which two versions are compared; of longer ones the whole text is the secret."""
-_PAIRS: Final = 1 << 14
-"""Pairs of equal words up to which the longest stretches that two versions share are sought."""
+_MAX_WORDS: Final = 4000
+"""Most words of versions that are compared. For longer ones, the whole text is the secret."""
+_MAX_PAIRS: Final = 1 << 14
+"""Most pairs of equal words for which the longest common ranges of two versions are found."""
 _WHILE_RECORDING: Final = "ctxctl"
-"""Method of what was masked before it was written: what the trace said by then is no secret."""
-_JOINT: Final = 4
-"""Characters that two versions have to have in common between two stretches for these to be two."""
+"""Method of masking before writing. What the trace said before is not secret then."""
+_MIN_JOINT: Final = 4
+"""Fewest characters that two versions must share between two ranges for these to be separate."""
 _PIECES: Final = re.compile(r"\s+|[^\s]+")
 
 _SHAPES: Final = re.compile(
@@ -43,15 +43,15 @@ _NAMED: Final = re.compile(
     r"(?i)(?:pass(?:word|phrase|code|wd)?|pwd|secret|token|key|pin|credentials?)[\"'\]]{0,2}\s*(?:=>|:=|=|:|\bis\b)\s*"
     r"[\"']?([^\s\"',;]{6,})"
 )
-"""What stands behind a name that says so."""
+"""What follows a name such as `password`."""
 _VOCABULARY: Final = re.compile(r"[a-z]+(?:[_./:-][a-z]+)*")
 _ID: Final = re.compile(r"(?:\A|_)(?:id|ids|ref|refs|type|kind|role|name|model|version|digest|hash)\Z|Id\Z")
-"""Keys whose values are names, not what is said."""
+"""Keys whose values are names, not content."""
 _DEPTH: Final = 64
 
 
 def secrets_by_shape(text: str) -> Iterator[str]:
-    """Addresses, long numbers and keys in a text, and what is named a password in it."""
+    """Yield addresses, long numbers and keys in a text, and values named as passwords."""
     for match in _NAMED.finditer(text):
         yield match[1].rstrip(".)]}")
     for match in _SHAPES.finditer(text):
@@ -62,7 +62,7 @@ def secrets_by_shape(text: str) -> Iterator[str]:
 
 
 def structured_texts(text: str) -> Iterator[str]:
-    """The texts in structured content, given as JSON, except names and words of a vocabulary."""
+    """Yield the texts in structured content, given as JSON, except names and words of a vocabulary."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ def _values(value: Any, depth: int) -> Iterator[str]:
 
 
 def json_spellings(secret: str) -> Iterator[str]:
-    """A secret as it is, and as JSON spells it inside a text."""
+    """Yield a secret as it is, and as JSON spells it inside a text."""
     yield secret
     plain = json.dumps(secret, ensure_ascii=False)[1:-1]
     if plain != secret:
@@ -96,45 +96,45 @@ def json_spellings(secret: str) -> Iterator[str]:
 
 
 class SaidText(NamedTuple):
-    """A text that an item said in full."""
+    """The full text of an item."""
 
     content: Content
     offset: int
-    """Byte of the line that said it first."""
+    """Byte of the line that had it first."""
 
 
 class RedactionLearner:
-    """What has been redacted in the part of a trace that it has seen.
+    """What the part of a trace seen so far has redacted.
 
     Args:
-        text: The text of a content as it stands in the trace.
+        text: Returns the unmasked text of a content.
     """
 
     def __init__(self, text: Callable[[Content], str]) -> None:
         self._text = text
         self._said: dict[str, dict[int, SaidText]] = {}
-        """Texts of items that nobody has redacted yet."""
+        """Texts of items that are not redacted so far."""
         self._whole: dict[str, list[SaidText]] = {}
-        """By redacted item, its texts as long as no redacted version tells which part was secret."""
+        """Texts of redacted items for which no redacted version shows the secret part, by item."""
         self._stands_for: dict[str, str] = {}
-        """By item that a redaction put in the place of another one, that one."""
+        """The item that a redaction replaced, by its replacement."""
         self.redacted: dict[str, int] = {}
         """Redacted items, with the byte of the line that redacted each first."""
         self.whole = Secrets()
-        """Stretches that were redacted, with their items."""
+        """Redacted ranges, with their items."""
         self.parts = Secrets()
-        """Stretches inside them that are secrets by themselves."""
+        """Parts of them that are secrets themselves."""
         self.runs = Shingles()
-        """Words in a row of them."""
+        """Runs of their words."""
         self.hidden: dict[str, str] = {}
-        """Digests of texts of which nothing is shown, with their items."""
+        """Digests of hidden texts, with their items."""
         self._since: dict[str, int] = {}
-        """By part, the byte of the line that said it first."""
+        """Byte of the line that had each part first."""
         self.last = -1
-        """Byte of the last line that said something for the first time that was redacted."""
+        """Byte of the last line that had redacted content for the first time."""
 
     def see(self, event: Event) -> bool:
-        """Take one event in; whether something was learnt from it."""
+        """Process one event. Return whether anything was learned from it."""
         record = event.record
         if isinstance(record, Redaction):
             if record.redaction_state in UNREDACTED:
@@ -189,7 +189,7 @@ class RedactionLearner:
         return True
 
     def _learn(self, ref: str, redacted: Content) -> bool:
-        """A redacted version shows which part of an item's earlier texts was the secret."""
+        """Learn the secret part of an item's earlier texts from a redacted version."""
         item = self._named(ref, self._whole)
         said = self._whole.get(item)
         if said is None:
@@ -225,7 +225,7 @@ class RedactionLearner:
 
     @staticmethod
     def _parts(secret: str, said: SaidText) -> dict[str, None]:
-        """The parts of a secret that are secrets themselves, in an order that is the same at each reading."""
+        """Return the parts of a secret that are secrets themselves, in a deterministic order."""
         inner = dict.fromkeys(structured_texts(secret) if said.content.form == "json" else ())
         return dict.fromkeys(
             [
@@ -236,7 +236,7 @@ class RedactionLearner:
         )
 
     def _forget(self, texts: list[str]) -> None:
-        """Forget what was taken for secret because the whole text was."""
+        """Forget secrets that were assumed because the whole text was secret."""
         for text in texts:
             self.runs.remove(text)
             self.parts.discard(
@@ -248,13 +248,13 @@ class RedactionLearner:
             )
 
     def says_all(self, text: str) -> bool:
-        """Whether a text is one of which nothing is shown."""
+        """Return whether a text is completely hidden."""
         from hashlib import sha256
 
         return sha256(text.encode("utf-8", "replace")).hexdigest() in self.hidden
 
     def spare(self, event: Event) -> None:
-        """What others said before the redacted item is nobody's secret, nor is what something was called."""
+        """Drop secrets that others said before the redacted item, or that are names."""
         record = event.record
         for name in _ids(event):
             self._spare_parts(name, event.offset)
@@ -287,16 +287,16 @@ def _ids(event: Event) -> list[str]:
 
 
 def _taken(text: str, shown: str) -> list[str]:
-    """The stretches of a text that its redacted version does not have.
+    """Return the ranges of a text that its redacted version lacks.
 
-    What both have is no joint if it is only a space or a little word: it may have come about by chance.
+    A common space or short word between two ranges does not separate them, because it may be coincidence.
     """
     old, new = _PIECES.findall(text), _PIECES.findall(shown)
-    if len(old) > _WORDS or len(new) > _WORDS:
+    if len(old) > _MAX_WORDS or len(new) > _MAX_WORDS:
         return [text]
     taken: list[tuple[int, int]] = []
     for a, b in _gaps(old, new):
-        if taken and len("".join(old[taken[-1][1] : a]).strip()) < _JOINT:
+        if taken and len("".join(old[taken[-1][1] : a]).strip()) < _MIN_JOINT:
             taken[-1] = (taken[-1][0], b)
         else:
             taken.append((a, b))
@@ -304,17 +304,16 @@ def _taken(text: str, shown: str) -> list[str]:
 
 
 def _gaps(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
-    """The stretches of one list that another one, made of it, does not have; in bounded work.
+    """Yield the ranges of one list that another one, derived from it, lacks; in bounded work.
 
-    What both begin and end with is the same in both.  Between these the longest stretches that both have are
-    sought first, as `difflib` does.  Its work grows with the cube of words that repeat themselves: of many of
-    them a longest common subsequence is taken.
+    Common ends are skipped. Between them, the longest common ranges are found first, as in `difflib`. That
+    work is cubic in repeated words, so with many of them a longest common subsequence is used.
     """
     head = same_start(old, new)
     tail = same_end(old, new, min(len(old), len(new)) - head)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     counts = Counter(b)
-    if sum([counts[piece] for piece in a]) <= _PAIRS:
+    if sum([counts[piece] for piece in a]) <= _MAX_PAIRS:
         from difflib import SequenceMatcher
 
         stays = [
@@ -332,54 +331,54 @@ def _gaps(old: list[str], new: list[str]) -> Iterator[tuple[int, int]]:
 
 
 RUN: Final = 5
-"""Words in a row that make a shingle."""
-_LEAST: Final = 16
-"""Letters that the words of a shingle have together at least."""
+"""Number of words in a shingle."""
+_MIN_LETTERS: Final = 16
+"""Fewest letters of a shingle's words together."""
 _WORD: Final = re.compile(r"\w+")
 
 
 class CommonRun(NamedTuple):
-    """A stretch of a text that stands in another one word for word."""
+    """A range of a text that occurs in another one word for word."""
 
     start: int
     end: int
     name: str
     number: str
-    """Which one it is: the numbers of its first and last shingle."""
+    """Its identity: the numbers of its first and last shingle."""
 
 
 class Shingles:
-    """Runs of words with what they are of."""
+    """Runs of words, each with its item."""
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[str, int, int]] = {}
-        """By hash, what a run is of, the byte that said it first, and its number."""
+        """Item, first byte and number of each run, by hash."""
         self._added = 0
 
     def __bool__(self) -> bool:
         return bool(self._of)
 
     def add(self, text: str, name: str, since: int) -> None:
-        """Remember the runs of a text, which was first said at byte `since`."""
+        """Add the runs of a text, first said at byte `since`."""
         for shingle, _, _ in _shingles(text):
             if shingle not in self._of:
                 self._added += 1
                 self._of[shingle] = (name, since, self._added)
 
     def remove(self, text: str) -> None:
-        """Forget the runs of a text."""
+        """Remove the runs of a text."""
         for shingle, _, _ in _shingles(text):
             self._of.pop(shingle, None)
 
     def spare(self, text: str, at: int) -> None:
-        """Forget the runs of a text that somebody else said at byte `at`, before they were said here."""
+        """Remove the runs of a text that others said at byte `at`, before they were said here."""
         for shingle, _, _ in _shingles(text):
             known = self._of.get(shingle)
             if known is not None and at < known[1]:
                 del self._of[shingle]
 
     def runs(self, text: str) -> list[CommonRun]:
-        """The stretches of a text that consist of known runs, in order and without overlaps."""
+        """Return the ranges of a text that consist of known runs, in order and without overlaps."""
         made: list[CommonRun] = []
         if not self._of:
             return made
@@ -396,12 +395,12 @@ class Shingles:
 
 
 def _shingles(text: str) -> Iterator[tuple[int, int, int]]:
-    """Hashes of all runs of words, with where they begin and end."""
-    if len(text) < _LEAST:
+    """Yield the hashes of all runs of words, with where they begin and end."""
+    if len(text) < _MIN_LETTERS:
         return
     words = [(match.group().lower(), match.start(), match.end()) for match in _WORD.finditer(text)]
     for n in range(len(words) - RUN + 1):
         run = words[n : n + RUN]
         joined = " ".join([word[0] for word in run])
-        if len(joined) >= _LEAST + RUN - 1:
+        if len(joined) >= _MIN_LETTERS + RUN - 1:
             yield hash(joined), run[0][1], run[-1][2]

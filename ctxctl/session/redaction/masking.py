@@ -1,4 +1,4 @@
-"""Masks what was redacted in whatever a trace gives away: texts, records, JSON."""
+"""Mask redacted content in everything that a trace returns: texts, records, JSON."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from ctxctl.session.params import Params
 
 MASK: Final = "[redacted]"
-_KEPT: Final = 8 << 20
-"""Characters of masked texts that are kept."""
-_NAMES: Final = 1 << 16
-"""Masked names and records that are remembered."""
-_DEPTH: Final = 200
+_MAX_CACHED_CHARS: Final = 8 << 20
+"""Most characters of masked texts that are cached."""
+_MAX_CACHED_NAMES: Final = 1 << 16
+"""Most masked names and records that are cached."""
+_MAX_DEPTH: Final = 200
 _DIGESTS: Final = frozenset({"content_digest", "source_digests", "digest", "hash", "content_ref"})
-"""Fields that something is looked up by: what looks like a digest stays, unless it is a secret itself."""
+"""Fields used as keys: what looks like a digest stays, unless it is a secret itself."""
 _DIGEST: Final = re.compile(r"(?:[a-z0-9-]+:)?[0-9A-Fa-f]+")
 _TIME: Final = re.compile(r"[\d:.TZ+ -]+")
 """A value of the field `time`, which stays."""
 _MODELS: Final = frozenset({"model", "provider", "client", "tokenizer_or_model"})
-"""Fields whose values name what counts and prices depend on: of a secret only the whole of it is
-masked there, and neither a plain word nor a model that the model table knows."""
+"""Fields that determine counts and prices. Only a whole secret is masked there, and neither a plain word nor
+a known model."""
 _PROVIDER: Final = re.compile(r"[a-z]+(?:[._-][a-z]+)*")
 _WORDS: Final = frozenset(
     {
@@ -45,35 +45,35 @@ _WORDS: Final = frozenset(
         "surface_kind", "compacts_by", "schema_version", "lifecycle", "scope", "action", "reason",
     }
 )  # fmt: skip
-"""Fields whose values are words of a vocabulary: as long as they look like one, they say nothing."""
+"""Fields with words of a vocabulary, which reveal nothing if they look like one."""
 _WORD: Final = re.compile(r"[a-z]+(?:[_./:-][a-z]+)*|[\d.]+")
 _TEXTS: Final = frozenset({"content", "text", "before", "after", "separator", "opens", "closes"})
-"""Fields that are, or stand in, the text of a content.  In a record they are left: they are masked when the
-content is read, so that its tokens stay what they were."""
+"""Fields with a content's text. Records keep them unmasked, and the text is masked when read, so that its
+tokens do not change."""
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _Kept = TypeVar("_Kept")
 
 
 class RedactionFilter:
-    """What was redacted in one trace, and every text and record of it without that.
+    """Masks the redacted content of one trace in all its texts and records.
 
-    A trace on disk is learnt when the redactor is made, before anything is shown of it.  A growing one is
-    learnt as it is read.
+    A trace on disk is learned when this is made, before anything is shown. A growing one is learned while it
+    is read.
     """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._learnt = RedactionLearner(trace.contents.text)
         self._upto = 0
-        """Bytes of a growing trace that were learnt from."""
+        """Bytes of a growing trace that were learned from."""
         self._scanned = 0
-        """Bytes of it that were looked through for redactions."""
+        """Bytes of it that were searched for redactions."""
         self._live = isinstance(trace, GrowingTrace)
         self.news = 0
-        """How many times something more was learnt of a growing trace."""
+        """How often more was learned of a growing trace."""
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._clean: set[str] = set()
-        """Digests of texts in which nothing is masked."""
+        """Digests of texts without masked parts."""
         self._held = 0
         self._names: dict[str, str] = {}
         self._records: dict[int, tuple[Any, Any]] = {}
@@ -96,24 +96,24 @@ class RedactionFilter:
     # What was redacted.
 
     def hides(self, content: Content) -> bool:
-        """Whether a content is what an item said before it was redacted."""
+        """Return whether a content is a text from before its item's redaction."""
         return content.digest in self._learnt.hidden
 
     def holds(self, text: str) -> bool:
-        """Whether a text is, or holds, something that was redacted."""
+        """Return whether a text is, or contains, redacted content."""
         if not self:
             return False
         return self._learnt.says_all(text) or self.words(text) != text
 
     def touches(self, content: Content) -> bool:
-        """Whether something is masked in a content."""
+        """Return whether part of a content is masked."""
         if not self:
             return False
         self.text(content)
         return content.digest not in self._clean
 
     def returns(self, event: Event) -> Iterator[Problem]:
-        """One finding for each text of an event that says what was redacted on an earlier line."""
+        """Yield a finding for each text of an event that repeats what an earlier line redacted."""
         record = event.record
         if not self:
             return
@@ -134,7 +134,7 @@ class RedactionFilter:
             yield Problem(event.line, event.offset, "redacted-content-returned", message)
 
     def _earlier(self, text: str, offset: int) -> str | None:
-        """The item of which a text holds something that was redacted before a byte of the trace."""
+        """Return the item whose content, redacted before a byte of the trace, occurs in a text."""
         learnt = self._learnt
         for secrets in (learnt.whole, learnt.parts):
             for held in secrets.held_by(text):
@@ -145,7 +145,7 @@ class RedactionFilter:
     # Texts.
 
     def text(self, content: Content) -> str:
-        """The text of a content as it may be shown."""
+        """Return the text of a content as it may be shown."""
         text = self._trace.contents.text(content)
         if not self or content.digest in self._clean:
             return text
@@ -153,13 +153,13 @@ class RedactionFilter:
         if masked is None:
             masked = MASK if self._all_hidden(content) else self.words(text)
             if masked == text:
-                if len(self._clean) >= _NAMES:
+                if len(self._clean) >= _MAX_CACHED_NAMES:
                     self._clean.clear()
                 self._clean.add(content.digest)
                 return text
             self._texts[content.digest] = masked
             self._held += len(masked)
-            while self._held > _KEPT and len(self._texts) > 1:
+            while self._held > _MAX_CACHED_CHARS and len(self._texts) > 1:
                 self._held -= len(self._texts.popitem(last=False)[1])
         return masked
 
@@ -172,7 +172,7 @@ class RedactionFilter:
         return False
 
     def words(self, text: str) -> str:
-        """A free text with `MASK` in the place of what was redacted."""
+        """Return a free text with `MASK` in place of redacted content."""
         if not self or len(text) < LEAST:
             return text
         for secrets in (self._learnt.whole, self._learnt.parts):
@@ -195,7 +195,7 @@ class RedactionFilter:
         return "".join([*pieces, text[end:]]) if pieces else text
 
     def name(self, text: str) -> str:
-        """A name, a key, a title: what was redacted is replaced by a mask with its number."""
+        """Return a name, a key or a title with numbered masks in place of redacted content."""
         if not self or len(text) < LEAST:
             return text
         found = self._names.get(text)
@@ -203,7 +203,7 @@ class RedactionFilter:
             learnt = self._learnt
             found = _numbered(_numbered(text, learnt.whole, ""), learnt.parts, "p")
             found = self._without_runs(found, lambda run: f"[redacted w{run.number}]")
-            if len(self._names) >= _NAMES:
+            if len(self._names) >= _MAX_CACHED_NAMES:
                 self._names.clear()
             self._names[text] = found
         return found
@@ -211,7 +211,7 @@ class RedactionFilter:
     # Values.
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        """A JSON value without what was redacted, in keys neither; fields of the standard stay."""
+        """Return a JSON value, keys included, without redacted content; fields of the standard stay."""
         if not self:
             return value
         return self._value(value, "", depth)
@@ -219,7 +219,7 @@ class RedactionFilter:
     def _value(self, value: Any, key: str, depth: int) -> Any:
         if isinstance(value, str):
             return self._string(value, key)
-        if depth > _DEPTH:
+        if depth > _MAX_DEPTH:
             return MASK if isinstance(value, dict | list | tuple | frozenset) else value
         if isinstance(value, dict):
             known = _fields()
@@ -237,7 +237,7 @@ class RedactionFilter:
         return self.struct(value) if isinstance(value, msgspec.Struct) else value
 
     def _ids(self, value: frozenset[Any], depth: int) -> frozenset[Any]:
-        """A set of ids, masked; step after step has the same one."""
+        """Return a set of ids, masked. It is cached, because consecutive steps have the same one."""
         known = self._records.get(id(value))
         if known is not None and known[0] is value:
             return known[1]  # type: ignore[no-any-return]
@@ -255,7 +255,7 @@ class RedactionFilter:
         return self.words(value) if key in _TEXTS else self.name(value)
 
     def struct(self, record: _Struct) -> _Struct:
-        """A record with its texts masked; the same object where there is nothing to mask in it."""
+        """Return a record with its texts masked; the same object if nothing is masked."""
         known = self._records.get(id(record))
         if known is not None and known[0] is record:
             return known[1]  # type: ignore[no-any-return]
@@ -270,20 +270,20 @@ class RedactionFilter:
         return self._kept(record, msgspec.structs.replace(record, **changed) if changed else record)
 
     def _kept(self, value: _Kept, masked: _Kept) -> _Kept:
-        if len(self._records) >= _NAMES:
+        if len(self._records) >= _MAX_CACHED_NAMES:
             self._records.clear()
         self._records[id(value)] = (value, masked)
         return masked
 
     def params(self, params: Params) -> Params:
-        """What a trace is replayed under, without a secret that the trace has for the name of its model."""
+        """Return the replay parameters without a secret that is the name of its model."""
         name = params.first_model
         if not self or name is None or (shown := self._string(name, "model")) == name:
             return params
         return msgspec.structs.replace(params, first_model=shown, assumed=params.assumed.replace(name, shown))
 
     def events(self, events: list[Event]) -> list[Event]:
-        """Events as they may be handed on; of a growing trace, those that are new are learnt from first."""
+        """Return events that may be passed on. In a growing trace, new ones are learned from first."""
         if self._live:
             self._learn_on(events)
         if not self:
@@ -291,7 +291,7 @@ class RedactionFilter:
         return [self._event(event) for event in events]
 
     def _learn_on(self, events: list[Event]) -> None:
-        """Learn from events that are new; where what follows in the file has a redaction, from all of it."""
+        """Learn from new events; if the rest of the file has a redaction, from all of it."""
         fresh = [event for event in events if event.offset >= self._upto]
         if not fresh:
             return
@@ -322,11 +322,11 @@ class RedactionFilter:
         return msgspec.structs.replace(event, **changed) if changed else event
 
     def problem(self, problem: Problem) -> Problem:
-        """A problem, whose message may quote what is wrong."""
+        """Return a problem with its message masked, which may quote the fault."""
         return msgspec.structs.replace(problem, message=self.words(problem.message)) if self else problem
 
     def _forget(self) -> None:
-        """Forget what was masked before more was known."""
+        """Drop masked values from before more was known."""
         self.news += 1
         self._texts.clear()
         self._clean.clear()

@@ -1,7 +1,7 @@
-"""Whether a trace redacts anything at all: its bytes are looked at, nothing is decoded.
+"""Determine whether a trace redacts anything, from its bytes, without decoding.
 
-That costs twice a count of the lines.  How far a large file was found to redact nothing is kept beside its
-index, so that opening it takes no longer the larger it is.
+This costs twice a count of the lines. For a large file, the part without redactions is recorded beside its
+index, so that opening it does not take longer the larger it is.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ctxctl.trace.source import Source
 
 _CHUNK: Final = 4 << 20
 _OVERLAP: Final = 256
-_LARGE: Final = 16 << 20
-"""Bytes from which on it is worth keeping what was found."""
+_MIN_CACHED: Final = 16 << 20
+"""Bytes from which the result is cached."""
 _KIND: Final = "unredacted"
 _MOST: Final = 4096
 _EVENT: Final = vocab.REDACTION_APPLIED.encode()
@@ -26,8 +26,8 @@ _SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
 
 
 def trace_redacts(source: Source) -> bool:
-    """Whether a trace redacts anything; true also where a text of it only looks as if."""
-    if source.size < _LARGE or source.spooled:
+    """Return whether a trace redacts anything; True also if a text only looks like it."""
+    if source.size < _MIN_CACHED or source.spooled:
         return file_redacts(source)
     known = _known(source)
     if file_redacts(source, max(0, known - _OVERLAP)):
@@ -38,13 +38,13 @@ def trace_redacts(source: Source) -> bool:
 
 
 def file_redacts(source: Source, at: int = 0) -> bool:
-    """As `trace_redacts`, of what follows a byte."""
+    """Return `trace_redacts` for what follows a byte."""
     while data := source.read(at, _CHUNK + _OVERLAP):
         if _EVENT in data or _says(data):
             return True
         if len(data) <= _CHUNK:
             break
-        at = max(at + _CHUNK, source.data_from(at + _CHUNK) - _OVERLAP)  # over a hole of a sparse file
+        at = max(at + _CHUNK, source.data_from(at + _CHUNK) - _OVERLAP)  # skip a hole of a sparse file
     return False
 
 
@@ -59,7 +59,7 @@ def _says(data: bytes) -> bool:
 
 
 def _known(source: Source) -> int:
-    """Bytes from the start of a file that were looked through before without finding anything."""
+    """Return the bytes from the start of a file that are known to redact nothing."""
     path = cache_file(source, _KIND)
     if path is None:
         return 0

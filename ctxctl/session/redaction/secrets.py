@@ -1,7 +1,7 @@
-"""Secret stretches of text, as many as there are, and which of them a text holds.
+"""Find any number of secrets in texts.
 
-Texts are also read without the escapes of JSON, however deep, of URLs and of HTML (`Unescaped`): so a secret
-is found in any spelling.
+Texts are also read without escapes of JSON (at any depth), URLs and HTML (`Unescaped`), so a secret is found
+in any spelling.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 LEAST: Final = 6
-"""Characters of the shortest secret: shorter ones come about by chance."""
-_FEW: Final = 32
-"""Up to so many secrets are looked for one by one before they are put into an automaton."""
+"""Shortest secret, in characters: shorter ones occur by chance."""
+_MAX_YOUNG: Final = 32
+"""Most secrets that are searched one by one before an automaton is built."""
 _HEAD: Final = 128
-"""Characters at the head of a longer secret by which it is looked for; the rest is compared."""
-_TIER: Final = 1 << 19
-"""Characters of the heads in one automaton."""
+"""Characters at the start of a longer secret that are searched; the rest is compared."""
+_MAX_TIER: Final = 1 << 19
+"""Most characters of secrets' heads in one automaton."""
 _MEMORY: Final = 256 << 20
 _LONE: Final = re.compile("[\ud800-\udfff]")
-"""What the automata do not read; replaced one by one, so that places stay."""
+"""Characters that the automata cannot read. They are replaced one by one, so that offsets stay."""
 
 
 class Held(NamedTuple):
-    """A secret that stands in a text."""
+    """A secret found in a text."""
 
     start: int
     end: int
@@ -34,31 +34,31 @@ class Held(NamedTuple):
 
 
 class Secrets:
-    """Stretches with what they are of, in the order in which they were added.
+    """Secrets with the items that they belong to, in the order of addition.
 
-    Looking for them costs time linear in the text, however many there are: they are put together in automata,
-    each some times larger than the next, so that adding one costs little too.
+    A search takes time linear in the text, however many secrets there are.  They are in automata of growing
+    sizes, so that adding one is cheap too.
 
     Args:
-        readings: In a text with escapes of JSON they are found in any spelling, too.
+        readings: Whether they are also found in other spellings, in a text with escapes.
     """
 
     def __init__(self, *, readings: bool = True) -> None:
         self._of: dict[str, str] = {}
         self._order: dict[str, int] = {}
         self._young: dict[str, None] = {}
-        """Those in no automaton yet."""
+        """Secrets that are in no automaton yet."""
         self._tiers: list[_Tier] = []
         self._readings = Secrets(readings=False) if readings else None
-        """The same without the escapes of JSON, looked for in a text that has some."""
+        """The secrets without escapes, searched in texts that have some."""
         self._spells: dict[str, str] = {}
-        """By reading, the secret that was added first of those that read so."""
+        """The first added secret of each reading."""
 
     def __len__(self) -> int:
         return len(self._of)
 
     def add(self, secret: str, name: str) -> None:
-        """Remember a secret; one shorter than `LEAST` is left out."""
+        """Add a secret. One shorter than `LEAST` is ignored."""
         if len(secret) < LEAST:
             return
         if secret not in self._of:
@@ -66,11 +66,11 @@ class Secrets:
             self._young[secret] = None
             self._of[secret] = name
             self._read(secret, name)
-            if len(self._young) > _FEW:
+            if len(self._young) > _MAX_YOUNG:
                 self._settle()
 
     def discard(self, secrets: Collection[str]) -> None:
-        """Forget some secrets, where they are known; the others keep their numbers."""
+        """Remove some secrets, if known. The others keep their numbers."""
         gone = [secret for secret in secrets if self._of.pop(secret, None) is not None]
         old = [secret for secret in gone if secret not in self._young]
         for secret in gone:
@@ -93,15 +93,15 @@ class Secrets:
             self._readings.add(reading, name)
 
     def number(self, secret: str) -> int:
-        """The number of a secret, from 1."""
+        """Return the number of a secret, from 1."""
         return self._order[secret]
 
     def of(self, secret: str) -> str:
-        """The name of what a secret is of."""
+        """Return the name that a secret belongs to."""
         return self._of[secret]
 
     def held_by(self, text: str) -> list[Held]:
-        """The secrets that stand in a text, in order; of two that overlap the first, else the longer."""
+        """Return the secrets in a text, in order; of two that overlap, the first, else the longer."""
         if len(text) < LEAST or not self._of:
             return []
         if not text.isascii():
@@ -118,12 +118,12 @@ class Secrets:
         return list(apart(found)) if len(found) > 1 else found
 
     def first(self, text: str) -> str | None:
-        """The name of what the first secret in a text is of; None if the text holds none."""
+        """Return the name that the first secret in a text belongs to; None without a secret."""
         held = self.held_by(text)
         return self._of[held[0].secret] if held else None
 
     def masked(self, text: str, mask: Callable[[str], str]) -> str:
-        """A text with `mask(secret)` in the place of each secret."""
+        """Return a text with each secret replaced by `mask(secret)`."""
         pieces, end = [], 0
         for held in self.held_by(text):
             pieces += [text[end : held.start], mask(held.secret)]
@@ -131,17 +131,17 @@ class Secrets:
         return "".join([*pieces, text[end:]]) if pieces else text
 
     def _settle(self) -> None:
-        """Put the young ones into an automaton, together with those that are not much larger."""
+        """Build an automaton of the new secrets and of automata that are not much larger."""
         secrets, self._young = list(self._young), {}
         size = _size(secrets)
-        while self._tiers and (self._tiers[-1].size <= 2 * size and self._tiers[-1].size + size <= _TIER):
+        while self._tiers and (self._tiers[-1].size <= 2 * size and self._tiers[-1].size + size <= _MAX_TIER):
             secrets += self._tiers[-1].secrets
             size += self._tiers.pop().size
         self._tiers.append(_Tier(secrets))
 
 
 class _Tier:
-    """Secrets in one automaton; made when it is first asked."""
+    """Secrets in one automaton, which is built on first use."""
 
     def __init__(self, secrets: list[str]) -> None:
         self.secrets = dict.fromkeys(secrets)
@@ -150,14 +150,14 @@ class _Tier:
         self._find: Any = None
 
     def without(self, secrets: Collection[str]) -> _Tier:
-        """An automaton of the same secrets without some."""
+        """Return an automaton without some of its secrets."""
         if self.secrets.keys().isdisjoint(secrets):
             return self
         gone = set(secrets)
         return _Tier([secret for secret in self.secrets if secret not in gone])
 
     def held_by(self, text: str) -> Iterator[Held]:
-        """Its secrets in a text, in order and without overlaps."""
+        """Yield its secrets in a text, in order and without overlaps."""
         if self._find is None:
             self._find = self._made()
         at: int | None = 0
@@ -167,7 +167,7 @@ class _Tier:
             for match in self._find(text[before:] if before else text):
                 start, stop = before + match.start(), before + match.end()
                 if start < end:
-                    if stop > end:  # it may have swallowed the beginning of another one
+                    if stop > end:  # it may contain the beginning of another secret
                         at = end
                         break
                     continue
@@ -179,7 +179,7 @@ class _Tier:
                 yield Held(start, end, secret)
 
     def _longest(self, text: str, start: int, stop: int) -> str | None:
-        """The longest secret at a place where the longest head ends at `stop`."""
+        """Return the longest secret at a place where the longest head ends at `stop`."""
         for end in range(stop, start + LEAST - 1, -1):
             for secret in self._by_head.get(text[start:end], ()):
                 if text.startswith(secret, start):
@@ -224,24 +224,24 @@ _ESCAPE: Final = re.compile(
     r"|&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"  # as HTML does
 )
 SPELT: Final = re.compile(r"[\\%&]")
-"""What a text has at least in which another is spelt otherwise."""
+"""What a text with escapes contains at least."""
 
 
 class Unescaped:
-    """One reading of a text: escapes of JSON, URLs and HTML gone, what they spell in their place.
+    """A text with its escapes of JSON, URLs and HTML replaced by what they spell.
 
     Line ends and tabs are read as spaces.
 
-    Two spellings of the same text read alike, as does the text itself where it has backslashes: which level
-    an escape is of cannot be known, so the reading is compared with readings only, and never shown.
+    All spellings of one text give the same reading, also the text itself if it has backslashes: the level of
+    an escape is ambiguous, so a reading is only compared with readings, and never shown.
     """
 
     def __init__(self, text: str) -> None:
         pieces: list[str] = []
         self._read: list[int] = [0]
-        """Places in the reading from which on what it says stands elsewhere."""
+        """Offsets in the reading at which the distance to the text changes."""
         self._stands: list[int] = [0]
-        """Where it stands in the text."""
+        """The text's offset for each of them."""
         size = last = 0
         for match in _ESCAPE.finditer(text):
             pieces.append(text[last : match.start()])
@@ -259,12 +259,12 @@ class Unescaped:
         self.text = "".join([*pieces, text[last:]])
 
     def at(self, place: int) -> int:
-        """Where in the text a character of the reading begins."""
+        """Return where in the text a character of the reading begins."""
         n = bisect_right(self._read, place) - 1
         return self._stands[n] + place - self._read[n]
 
     def end(self, place: int) -> int:
-        """Where in the text a stretch ends that ends before `place` of the reading; `place` is above 0."""
+        """Return where in the text a range ends that ends before `place` of the reading, above 0."""
         n = bisect_right(self._read, place - 1) - 1
         after = self._stands[n] + place - self._read[n]
         if n + 1 < len(self._read) and self._read[n + 1] == place:
@@ -273,7 +273,7 @@ class Unescaped:
 
 
 def _signs(match: re.Match[str]) -> Iterator[tuple[str, int]]:
-    """What each escape of a match spells, and its length."""
+    """Yield what each escape of a match spells, and its length."""
     if match[5] is not None:
         octets = bytes.fromhex(match[5].replace("%", ""))
         at = 0
@@ -309,22 +309,22 @@ def _sign(match: re.Match[str]) -> str:
 
 
 class Stretch(Protocol):
-    """A part of a text."""
+    """A range of a text."""
 
     @property
     def start(self) -> int:
-        """The place of its first character."""
+        """Offset of its first character."""
 
     @property
     def end(self) -> int:
-        """The place behind its last character."""
+        """Offset after its last character."""
 
 
 _Stretch = TypeVar("_Stretch", bound=Stretch)
 
 
 def apart(found: Iterable[_Stretch]) -> Iterator[_Stretch]:
-    """Stretches in order; of two that overlap the first, else the longer."""
+    """Return ranges in order; of two that overlap, the first, else the longer."""
     end = 0
     for one in sorted(found, key=lambda held: (held.start, -held.end)):
         if one.start >= end:

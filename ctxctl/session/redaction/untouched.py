@@ -1,6 +1,6 @@
-"""The redactor of a trace that redacts nothing, and which of the two a trace has.
+"""The redactor of a trace without redactions, and the choice between the two redactors.
 
-Most traces redact nothing, and what masks takes as long to load as a small replay.
+Most traces redact nothing, and loading the masking code takes as long as a small replay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Any = TypeVar("_Any")
 
 
 class Untouched:
-    """Gives every text and record of a trace as it stands; `RedactionFilter` says what each method is for."""
+    """Returns every text and record unchanged; see `RedactionFilter` for the methods."""
 
     news = 0
 
@@ -33,51 +33,51 @@ class Untouched:
         return False
 
     def hides(self, _content: Content) -> bool:
-        """No content is hidden."""
+        """Return False."""
         return False
 
     def holds(self, _text: str) -> bool:
-        """No text holds something that was redacted."""
+        """Return False."""
         return False
 
     def touches(self, _content: Content) -> bool:
-        """In no content something is masked."""
+        """Return False."""
         return False
 
     def returns(self, _event: Event) -> Iterator[Problem]:
-        """No event says again what was redacted."""
+        """Return nothing."""
         return iter(())
 
     def text(self, content: Content) -> str:
-        """The text of a content."""
+        """Return the text of a content."""
         return self._trace.contents.text(content)
 
     def words(self, text: str) -> str:
-        """The same text."""
+        """Return the same text."""
         return text
 
     def name(self, text: str) -> str:
-        """The same name."""
+        """Return the same name."""
         return text
 
     def value(self, value: Any, _depth: int = 0) -> Any:
-        """The same value."""
+        """Return the same value."""
         return value
 
     def struct(self, record: _Any) -> _Any:
-        """The same record."""
+        """Return the same record."""
         return record
 
     def params(self, params: Params) -> Params:
-        """The same parameters."""
+        """Return the same parameters."""
         return params
 
     def events(self, events: list[Event]) -> list[Event]:
-        """The same events."""
+        """Return the same events."""
         return events
 
     def problem(self, problem: Problem) -> Problem:
-        """The same problem."""
+        """Return the same problem."""
         return problem
 
 
@@ -85,8 +85,8 @@ Redactor: TypeAlias = "RedactionFilter | Untouched"
 
 
 def redactor_of(trace: Trace) -> Redactor:
-    """What takes out of a trace what was redacted in it; of a growing one that may still come."""
-    if type(trace) is Trace and not trace_redacts(trace.source):  # no `GrowingTrace`, which is slow to load
+    """Return the redactor of a trace. A growing trace may still redact something."""
+    if type(trace) is Trace and not trace_redacts(trace.source):  # not `GrowingTrace`, which is slow to load
         return Untouched(trace)
     from ctxctl.session.redaction.masking import RedactionFilter
 

@@ -98,7 +98,7 @@ def test_what_would_keep_it_in_a_long_session_is_looked_for_when_asked(
     assert "(simulated)" in short
     for file in kept_files(Path(os.environ["CTXCTL_CACHE_DIR"])):
         file.unlink()
-    monkeypatch.setattr(supposing, "_AT_ONCE", 5)
+    monkeypatch.setattr(supposing, "_MAX_EVENTS_UNASKED", 5)
     assert run(question) == 0
     told = " ".join(capfd.readouterr().out.split())
     assert "ctxctl did not look for what would keep it" in told
@@ -192,7 +192,7 @@ def test_answers_of_another_capture_are_not_taken(capture: Path, tmp_path: Path)
 
 
 def test_the_oldest_answers_go_first(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_cache, "_ANSWERS", 2)
+    monkeypatch.setattr(answer_cache, "_MAX_ANSWERS", 2)
     with Inspector.open(capture) as inspector:
         kept = answer_cache.answers_of(inspector)
         assert kept is not None

@@ -109,7 +109,7 @@ class Weighed:
 
 
 def test_snapshots_that_hold_too_much_are_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cursor, "_CELLS", 45)
+    monkeypatch.setattr(cursor, "_MAX_SNAPSHOT_CELLS", 45)
     engine: Any = Weighed()
     snapshots = cursor.Snapshots(engine)
 

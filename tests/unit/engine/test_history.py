@@ -64,7 +64,7 @@ def test_a_compaction_is_undone_and_its_summary_hidden() -> None:
 def test_what_is_left_out_again_and_again_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     frames = [[S, *(place(f"{part}-{k}") for k in range(5))] for part in range(40)]
     assert len(walked(*frames).visible()) == 1 + 5 * 40
-    monkeypatch.setattr(unfitted_window, "_MOST", 2000)
+    monkeypatch.setattr(unfitted_window, "_MAX_SCANNED_ROWS", 2000)
     with pytest.raises(CtxctlError) as raised:
         walked(*frames)
     assert raised.value.slug == "what-if-too-large"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.item_table import ItemTable
 from ctxctl.engine.replay.step_facts import StepFacts
-from ctxctl.engine.replay.window_mode import _CHAIN, Piece, Resolved, WindowResolver
+from ctxctl.engine.replay.window_mode import _MAX_CHAIN, Piece, Resolved, WindowResolver
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement
 from tests.unit.engine.making import Json, add, assembly, inspect, placement, steps
@@ -53,7 +53,7 @@ def test_a_folded_assembly_is_the_one_that_it_was(
     for one, new in made:
         assert one.placements == new
         assert one.size == len(new)
-        assert one._depth <= _CHAIN
+        assert one._depth <= _MAX_CHAIN
         assert held(one) <= max(2 * one.size, 0)
 
 
@@ -66,7 +66,7 @@ def test_what_a_long_chain_of_small_splices_holds_is_mostly_shared() -> None:
         one = Resolved([*old[1:], POOL[n % 60]], None, one, pieces)
         one.fold()
         lists += one._list is not None
-    assert lists <= 400 // _CHAIN + 1
+    assert lists <= 400 // _MAX_CHAIN + 1
 
 
 def items_of(*assemblies: Json) -> list[list[str]]:

@@ -66,8 +66,8 @@ def test_every_window_is_marked_as_the_plain_definition_has_it(course: list[Any]
 
 
 def test_versions_that_take_turns_are_given_up_once_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stale_copies, "_TURNED", 500)
-    monkeypatch.setattr(stale_copies, "_MANY", 8)
+    monkeypatch.setattr(stale_copies, "_MAX_MARK_CHANGES", 500)
+    monkeypatch.setattr(stale_copies, "_MIN_COUNTED", 8)
     book, placer, held = ItemTable("model"), _Placer(), StaleCopies()
     raw: list[Placement] = []
     told: list[int] = []

@@ -38,7 +38,7 @@ def branch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """Force one way of comparing."""
     limits = dict(BRANCHES[request.param])
     if "quick" in limits:
-        monkeypatch.setattr(textdiff, "_QUICK", limits.pop("quick"))
+        monkeypatch.setattr(textdiff, "_QUICK_STEPS", limits.pop("quick"))
         if limits.get("_GREEDY") == 0:
             monkeypatch.setattr(listdiff, "_QUICK", 0)
     for name, value in limits.items():

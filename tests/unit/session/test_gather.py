@@ -246,7 +246,7 @@ def test_sessions_are_joined_in_the_order_of_their_first_requests() -> None:
 def test_windows_that_are_built_upon_other_threads_are_compared_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gather, "_SPARE", 30)
+    monkeypatch.setattr(gather, "_MAX_COMPARED", 30)
     events = [told(item) for item in range(12)]
     events.append(request(0, list(range(12)), "main", None, []))
     # Each on the one before, and by turns of two threads: all that they hold is compared anew.

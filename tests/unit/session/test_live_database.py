@@ -83,7 +83,7 @@ def looked_at(live: LiveSession) -> None:
 def test_new_steps_are_shown_and_a_turn_is_over_with_its_last_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_capture, "_LAST_WORDS", 0.0)
+    monkeypatch.setattr(live_capture, "_TURN_END_SECONDS", 0.0)
     path = tmp_path / "opencode.db"
     told: list[tuple[str, Step | Turn]] = []
     moment = ""

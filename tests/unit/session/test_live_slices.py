@@ -8,7 +8,7 @@ import pytest
 
 from ctxctl.session import Inspector
 from ctxctl.session.live import LiveSession
-from ctxctl.session.live_inspector import _BETWEEN
+from ctxctl.session.live_inspector import _MAX_FED
 from ctxctl.tokens.cache import CountCache
 from tests.oracle.build import lines
 from tests.unit.engine.making import add, inject
@@ -43,9 +43,9 @@ def test_it_stops_between_events_and_shows_what_it_has(trace: Path) -> None:
             assert whole.trace.source.read(max(0, inspector.read - 1), 1) == b"\n"
             for ordinal in {0, over // 2, over - 1}:  # some are remembered, some are replayed
                 assert inspector.step(ordinal) == expected[ordinal]
-        assert fed[0] == _BETWEEN
+        assert fed[0] == _MAX_FED
         assert fed[-1] == 600
-        assert len(fed) > 600 // _BETWEEN - 2
+        assert len(fed) > 600 // _MAX_FED - 2
         assert [inspector.step(n) for n in range(300)] == expected
 
 

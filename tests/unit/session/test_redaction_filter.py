@@ -201,7 +201,7 @@ def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(noticing, "_LARGE", 1000)
+    monkeypatch.setattr(noticing, "_MIN_CACHED", 1000)
     path = tmp_path / "t.jsonl"
     path.write_bytes(lines([item(f"i{n}", "x" * 500) for n in range(400)]))
     size = path.stat().st_size
