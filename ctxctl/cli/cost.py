@@ -27,9 +27,8 @@ By = Annotated[
     Option(
         "--by",
         metavar="WHAT",
-        help="What to group by: what the money was spent on (kind, the default for a trace; item, source or"
-        " segment), or where it was spent (session, the default for a directory; day, project,"
-        " branch or model).",
+        help="Group by what the money was spent on (kind, the default for a trace; item, source or segment),"
+        " or by where it was spent (session, the default for a directory; day, project, branch or model).",
     ),
 ]
 Traces = Annotated[
@@ -96,7 +95,9 @@ def cost(
 
                 raise Done(fleet_cost(several, asked.by or "session", top, asked.words(run.settings), run))
     if by in BY:
-        raise UsageError("bad-grouping", f"--by {by} needs a file or a directory, no --steps, turn or thread")
+        raise UsageError(
+            "bad-grouping", f"--by {by} covers whole captures: leave out --steps, turn and thread"
+        )
     _one_trace(place, asked, run)
 
 
