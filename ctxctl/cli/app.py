@@ -58,7 +58,7 @@ class _Words(TyperGroup):
             return super().invoke(ctx)
         given = [one.opts[-1] for one in self.params if ctx.params.get(one.name) != one.get_default(ctx)]
         if given:
-            ctx.fail(f"{given[0]} goes behind the word: ctxctl {self.name} {rest[0]} {given[0]}")
+            ctx.fail(f"{given[0]} belongs after the subcommand: ctxctl {self.name} {rest[0]} {given[0]}")
         self.callback = None
         return super().invoke(ctx)
 
@@ -75,7 +75,7 @@ app = typer.Typer(
     name="ctxctl",
     cls=_Commands,
     help="See what a model saw on each turn, why, what changed, and what it cost. Without a command, on a"
-    " terminal: choose from the sessions of this machine.",
+    " terminal, you choose from the sessions of this machine.",
     epilog=_EPILOG,
     no_args_is_help=True,
     rich_markup_mode=None,

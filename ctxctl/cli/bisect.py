@@ -86,10 +86,12 @@ def _traces_and_query(arguments: Sequence[str]) -> tuple[list[str], str | None]:
     if len(arguments) == 1 and not os.path.exists(arguments[0]):
         return [], arguments[0]
     if len(arguments) == 1:
-        raise UsageError("no-query", f"only {arguments[0]!r}: what to look for is missing", hint=hint)
+        raise UsageError(
+            "no-query", f"a query, or a second trace, is missing after {arguments[0]!r}", hint=hint
+        )
     if len(arguments) > 3:
         raise UsageError(
-            "bad-query", f"{len(arguments)} arguments: two traces and one query at most",
+            "bad-query", f"got {len(arguments)} arguments, but takes two traces and one query at most",
             hint=f"write the query in quotes: {hint}",
         )  # fmt: skip
     if len(arguments) == 3:

@@ -94,7 +94,7 @@ def _plain(inspector: Inspector, run: Run, found: Blame, blocks: Sequence[Block]
         out.lines(text_lines(found, blocks, out.width, out.paint, names, wrapped=is_terminal(sys.stdout)))
         out.lines([""])
     elif not stat:
-        out.lines(["no such block", ""])
+        out.lines(["no block matches", ""])
     out.lines(sum_lines(found, blocks, out.width, out.paint, names, everything=run.everything))
 
 

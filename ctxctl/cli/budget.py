@@ -69,7 +69,7 @@ def budget(
 ) -> None:
     """Check whether a planned context fits: size of each part, first overflow, cost, what to shrink.
 
-    With --check, a gate for CI.
+    With --check, it is a gate for CI.
     """
     from pathlib import Path
 
@@ -90,7 +90,7 @@ def budget(
     if plan is None:
         raise UsageError(
             "plan-needed",
-            "no plan is given",
+            "there is no plan to check",
             hint="`ctxctl budget --init budget.toml` writes one to start from",
         )
     path = Path(plan)
@@ -138,7 +138,7 @@ def _check_options(form: str, gate: bool, baseline: str | None, update: bool) ->
     if form not in _FORMATS:
         raise UsageError(
             "unknown-output-format",
-            f"--format does not know {visible(form[:40])!r}",
+            f"--format {visible(form[:40])!r} is unknown",
             hint=f"there are: {', '.join(_FORMATS)}",
         )
     if form in _FORMATS[2:] and not gate:
@@ -206,7 +206,7 @@ def _session_to_continue(traces: list[str]) -> tuple[str, str] | None:
         if not (sign and path and address) or os.path.exists(trace):
             continue
         if len(traces) > 1:
-            raise UsageError("one-trace-needed", "a session that goes on is derived from one trace alone")
+            raise UsageError("one-trace-needed", "only a single trace can be continued from an address")
         return path, address
     return None
 

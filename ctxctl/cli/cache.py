@@ -16,7 +16,7 @@ Action = Annotated[
     str,
     Argument(
         metavar="[show|prune|clear]",
-        help="show: list what is kept. prune: delete what has gone unused longest. clear: delete everything.",
+        help="show: list what is kept. prune: delete what was unused for longest. clear: delete everything.",
         show_default=False,
     ),
 ]
@@ -37,7 +37,7 @@ def cache(
     action: Action = "show",
     most: Most = None,
 ) -> None:
-    """Show or drop what is kept between runs; what is missing is made again when it is needed."""
+    """Show or delete the results kept between runs; missing ones are made again when they are needed."""
     from ctxctl.cli.run import begin
     from ctxctl.config import size_of
     from ctxctl.errors import UsageError
@@ -79,8 +79,8 @@ def cache(
 
 _WHAT = {
     "imports": "captures as traces, with their indexes and steps",
-    "indexes": "of traces: indexes, steps, histories of items",
-    "answers": "of directories: what each capture answered",
+    "indexes": "indexes, steps and item histories of traces",
+    "answers": "answers about each capture of a directory",
     "counts": "token counts of texts, by digest",
 }
 
@@ -105,4 +105,4 @@ def _lines(directory: str | None, entries: list[CacheEntry], limit: int, freed: 
     for kind, number, size in _kinds(entries):
         yield f"  {kind:<8} {number:>6,}  {file_size(size):>9}  {_WHAT[kind]}"
     total = sum(entry.size for entry in entries)
-    yield f"  {'in all':<8} {len(entries):>6,}  {file_size(total):>9}  of at most {file_size(limit)}"
+    yield f"  {'total':<8} {len(entries):>6,}  {file_size(total):>9}  of at most {file_size(limit)}"

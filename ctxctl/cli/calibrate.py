@@ -23,9 +23,11 @@ Traces = Annotated[
 ]
 Save = Annotated[
     bool,
-    Option("--save", help="Keep it for later sessions; it replaces the shipped calibration for its models."),
+    Option(
+        "--save", help="Keep the calibration for later sessions; it replaces the shipped one for its models."
+    ),
 ]
-To = Annotated[str | None, Option("--to", metavar="FILE", help="Write it to a file.")]
+To = Annotated[str | None, Option("--to", metavar="FILE", help="Write the calibration to a file.")]
 Everything = Annotated[
     bool,
     Option("--all", help="List every model that could not be fitted, and every shipped weight."),
@@ -133,18 +135,18 @@ def _save(calibration: Calibration, to: str | None, run: Run, *, save: bool) -> 
         return
     if not calibration.fits:
         raise UsageError(
-            "no-calibration", "no model could be calibrated: nothing is kept",
+            "no-calibration", "no model could be calibrated, so nothing was saved",
             hint="the table says why; more sessions of the same model may help",
         )  # fmt: skip
     if to is not None:
         store.write(Path(to), calibration.encode() + b"\n")
-        narrate(f"ctxctl: written: {visible(to)} ({calibration.digest})")
+        narrate(f"ctxctl: wrote {visible(to)} ({calibration.digest})")
     if save:
         before = store.saved()
         whole = before.with_fits(calibration.fits) if before is not None else calibration
         store.save(whole)
         kept = "" if before is None else f"; {len(whole.fits)} models with those saved before"
-        narrate(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none turns it off")
+        narrate(f"ctxctl: saved {whole.digest} for later sessions{kept}; --calibration none turns it off")
 
 
 def _list_calibrations(run: Run) -> None:

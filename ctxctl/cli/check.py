@@ -121,7 +121,7 @@ def check(
     from ctxctl.report.check import passes
 
     if github and options.json:
-        raise UsageError("github-and-json", "--github and --json do not go together", hint="give one of them")
+        raise UsageError("github-and-json", "--github and --json cannot be combined", hint="give one of them")
     run = begin(options)
     own = run.settings.check
     given = {
@@ -133,8 +133,8 @@ def check(
     if not rules:
         raise UsageError(
             "no-conditions",
-            "no condition is given",
-            hint="for example --max 80% --stable-prefix, or a [check] table in ctxctl.toml (docs/check.md)",
+            "there is no condition to check",
+            hint="give one, for example --max 80%, or write a [check] table in ctxctl.toml (docs/check.md)",
         )
     allowed = allow_unknown or bool(own.get("allow_unknown"))
     found = _Found()

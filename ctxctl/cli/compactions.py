@@ -43,7 +43,7 @@ def compactions(options: opt.CommonOptions, trace: opt.TurnArg = None) -> None:
         else:
             out.lines([*header_lines(head, out.width), ""])
             if not found and not chosen.is_all:
-                out.lines(["no compaction is recorded in what was asked for"])
+                out.lines(["no compaction is recorded in these turns"])
                 return
             names = words.names(ids=options.ids)
             out.lines(compaction_lines(found, out.width, out.paint, names, everything=run.everything))

@@ -48,7 +48,7 @@ def convert(
     sources = [whole_trace(source, "leave the turn out; `ctxctl show {}` shows it") for source in sources]
     if options.json and output == "-":
         raise UsageError(
-            "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
+            "output-needed", "--json and the trace would both go to standard output", hint="give -o FILE"
         )
     with run.out.progress("importing"), destination(output, run.out, force=force, read=sources) as target:
         several = len(sources) > 1
@@ -89,8 +89,8 @@ def _import(
     with open_capture(source, run.settings.read_as) as (opened, importer):
         if importer is None:
             raise UnreadableError(
-                "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
-                hint="ctxctl formats lists what can be opened; --read-as names one",
+                "unknown-capture", f"{source} is in no known format (is it a trace already?)",
+                hint="`ctxctl formats` lists the formats; --read-as names one",
             )  # fmt: skip
         problems: list[Problem] = list(opened.problems) if isinstance(opened, Source) else []
         size = max(1, opened.size) if isinstance(opened, Source) else 0
@@ -111,7 +111,7 @@ def _import(
                     run.out.progressed(min(1.0, writer.written / size))
             events = writer.events
         if not events:
-            raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
+            raise UnreadableError("no-events", f"{source} has no events (read as {importer.name})")
         return Imported(source, importer.name, events, sorted(problems))
 
 

@@ -27,9 +27,8 @@ By = Annotated[
     Option(
         "--by",
         metavar="WHAT",
-        help="What to group by: what the money was spent on (kind, the default for a trace; item, source or"
-        " segment), or where it was spent (session, the default for a directory; day, project,"
-        " branch or model).",
+        help="Group by what the money was spent on (kind, the default for a trace; item, source or segment),"
+        " or by where it was spent (session, the default for a directory; day, project, branch or model).",
     ),
 ]
 Traces = Annotated[

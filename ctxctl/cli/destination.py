@@ -39,7 +39,7 @@ def destination(output: str, out: Output, *, force: bool, read: Iterable[str] = 
     if output == "-":
         if is_terminal(sys.stdout):
             raise UsageError(
-                "output-needed", "what is written is not for a terminal", hint="give -o FILE, or redirect"
+                "output-needed", "this output is not for a terminal", hint="give -o FILE, or redirect"
             )
         _refuse_input("standard output", _status(1), read)
         yield cast("IO[bytes]", StdoutFile(out))
@@ -128,7 +128,7 @@ def _refuse_inside(output: str, read: Iterable[str]) -> None:
         folder = os.path.realpath(name)
         if os.path.isdir(folder) and os.path.commonpath((folder, place)) == folder:
             raise UsageError(
-                "output-is-input", f"{output} lies in {name}, all of which is read",
+                "output-is-input", f"{output} is in {name}, and all of that is read",
                 hint="give the name of a new file, or of one elsewhere, with -o FILE",
             )  # fmt: skip
 
@@ -184,7 +184,7 @@ class NewFile:
         try:
             self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb", buffering=_BLOCK)
         except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "that is no name of a file"
+            why = getattr(error, "strerror", None) or "that is not a file name"
             raise UnreadableError("not-writable", f"cannot write {output}: {why}") from None
 
     def write(self, data: bytes) -> int:

@@ -116,8 +116,8 @@ def _interface(left: NamedPlace, right: NamedPlace | None, thread: str | None, r
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(
             "no-terminal",
-            "--ui needs a terminal for keys and screen",
-            hint="leave it out: the diff is printed",
+            "--ui needs a terminal for its keys and its screen",
+            hint="without --ui, the diff is printed",
         )
     to = left if right is None else right
     found: list[Pair] = []
@@ -150,7 +150,7 @@ def _previous_step(inspector: Inspector, ordinal: int) -> int:
     before = inspector.previous(ordinal)
     if before is None:
         raise UsageError(
-            "no-frame-before", "this is the first frame of its thread: nothing to compare it with",
+            "no-frame-before", "this is the first frame of its thread: there is none to compare it with",
             hint="name a second frame, for example `ctxctl diff run.jsonl@1 @2`",
         )  # fmt: skip
     return before
@@ -206,7 +206,7 @@ def _note_default_frames(left: NamedPlace, right: NamedPlace | None) -> None:
     from ctxctl.cli.output import narrate
 
     if right is not None and left.address is None and right.address is None:
-        narrate("ctxctl: these are the last frames; --sessions compares the whole sessions")
+        narrate("ctxctl: comparing the last frames; --sessions compares the whole sessions")
 
 
 def _whole_sessions(

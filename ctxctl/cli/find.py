@@ -51,7 +51,7 @@ def find(
     if not traces and os.path.exists(split_trace(text).trace):
         raise UsageError(
             "no-query",
-            f"only {text!r}: a trace or a query is missing",
+            f"the query is missing after {text!r}",
             hint="write both, the query in quotes: ctxctl find run.jsonl 'window > 80%'",
         )
     query = query_of(text)
@@ -77,7 +77,7 @@ def find(
     run.out.flush()
     if options.thread is not None and not looked_at and not worst:
         raise UsageError(
-            "no-such-frame", f"no trace has a thread that is called {options.thread!r}",
+            "no-such-frame", f"no trace has a thread called {options.thread!r}",
             hint="`ctxctl replay TRACE` shows a trace's threads",
         )  # fmt: skip
     if unknown:

@@ -84,7 +84,7 @@ class FleetAnswers(NamedTuple):
             where: What became of copied requests in the other capture: "counted there".
         """
         copied = [
-            Problem(0, 0, "carried-history", f"{_stand(count)} in {owner} too: {where}")
+            Problem(0, 0, "carried-history", f"{_are(count)} in {owner} too: {where}")
             for owner, count in sorted(self.owned.owners.get(name, {}).items())
         ]
         return Told(name, [*copied, *problems], number + len(copied))
@@ -134,10 +134,8 @@ def keys_alone(_one: CaptureFile, keys: list[int]) -> bytes:
 
 def shared_note(owned: Owned, what: str) -> str | None:
     """How many requests several captures hold, and what was done with them; None where there is none."""
-    return (
-        f"{plural(owned.requests, 'request')} that several captures hold: {what}" if owned.requests else None
-    )
+    return f"several captures share {plural(owned.requests, 'request')}; {what}" if owned.requests else None
 
 
-def _stand(count: int) -> str:
-    return "1 request stands" if count == 1 else f"{count:,} requests stand"
+def _are(count: int) -> str:
+    return "1 request is" if count == 1 else f"{count:,} requests are"

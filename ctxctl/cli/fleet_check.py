@@ -73,7 +73,7 @@ def check_fleet(fleet: Fleet, rules: CheckRules, run: Run) -> tuple[list[Checked
             checked.append(CheckedTrace(path, results[0].steps, results, formats[name] != NATIVE))
         bad += answer.finding_count + answers.copies(name)
         told.append(answers.told(name, answer.problems, answer.problem_count, "looked at there"))
-    if not run.json and (shared := shared_note(answers.owned, "looked at once")):
+    if not run.json and (shared := shared_note(answers.owned, "each was looked at once")):
         narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     return checked, max(code, int(verdict(bad, run)))

@@ -106,7 +106,7 @@ def find_in_fleet(
     if not run.json:
         looked_at = sum(one.format != UNREAD for one in fleet.captures)
         narrate(f"{fleet.directory}: {sum_line(*whole)}, in {hit:,} of {looked_at:,} captures")
-        if shared := shared_note(answers.owned, "looked at once"):
+        if shared := shared_note(answers.owned, "each was looked at once"):
             narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     out.flush()

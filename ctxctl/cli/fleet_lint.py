@@ -76,7 +76,7 @@ def lint_fleet(fleet: Fleet, asked: RuleWords, run: Run, found: Found) -> None:
             found.foreign.add(path)
         bad += answer.finding_count + answers.copies(name)
         told.append(answers.told(name, answer.problems, answer.problem_count, "findings are reported there"))
-    if not run.json and (shared := shared_note(answers.owned, "looked at once")):
+    if not run.json and (shared := shared_note(answers.owned, "each was looked at once")):
         narrate(f"{fleet.directory}: {shared}")
     tell_all(fleet.directory, told, run)
     found.code = max(found.code, int(verdict(bad, run)))

@@ -20,13 +20,17 @@ Recordings = Annotated[
     Argument(
         metavar="[RECORDING]...",
         help="Complete requests: a recording by ctxctl, a body dump, HAR, request JSON. Default:"
-        " show what is known.",
+        " list what has been learned.",
         autocompletion=opt.complete_files,
     ),
 ]
 Client = Annotated[
     str | None,
-    Option("--client", metavar="NAME", help="Whose requests they are: claude-code, codex, opencode, ..."),
+    Option(
+        "--client",
+        metavar="NAME",
+        help="The client that sent the requests: claude-code, codex, opencode, ...",
+    ),
 ]
 Version = Annotated[
     str | None,
@@ -57,7 +61,7 @@ def learn(
             raise UsageError("learn-or-forget", "--forget takes no recordings")
         _forget(forget)
     elif recordings:
-        hint = "leave the turn out: what all requests have is learned"
+        hint = "leave the turn out: ctxctl learns only content that all requests have"
         _learn([whole_trace(one, hint) for one in recordings], client, version, run)
     else:
         _list_sets(run)
@@ -101,7 +105,7 @@ def _gathered(recording: str, run: Run) -> tuple[LearnedGatherer, list[Problem]]
     if gathered.is_cut:
         from ctxctl.model.problem import Problem
 
-        message = f"windows change so much that only the first {gathered.requests} requests are compared"
+        message = f"windows change so often that only the first {gathered.requests} requests are compared"
         problems.append(Problem(0, 0, "windows-too-large", message))
     return gathered, problems
 
@@ -133,19 +137,19 @@ def _named_set(
     client, version = client or gathered.client, version or gathered.version
     if not gathered.requests:
         raise UnreadableError(
-            "no-requests", f"{visible(recording)}: no whole request in it",
-            hint="a log of a client is not enough: record the wire (`ctxctl record -- COMMAND`)",
+            "no-requests", f"{visible(recording)} holds no complete request",
+            hint="a client's log is not enough; record its requests (`ctxctl record -- COMMAND`)",
         )  # fmt: skip
     if client is None or version is None:
         raise UsageError(
-            "unknown-client", f"{visible(recording)}: its requests do not say whose they are",
+            "unknown-client", f"the requests in {visible(recording)} do not name their client and version",
             hint="name them: --client opencode --version 1.18.33",
         )  # fmt: skip
     made = gathered.learned(client, version)
     if made is None:
         raise UnreadableError(
             "nothing-learned",
-            f"{visible(recording)}: no system prompt, tool or reminder that all its requests have",
+            f"the requests in {visible(recording)} share no system prompt, tool or reminder",
         )
     return made
 
@@ -156,7 +160,7 @@ def _forget(name: str) -> None:
     from ctxctl.text import visible
 
     for gone in store.forget_sets(name):
-        narrate(f"ctxctl: forgotten: {visible(gone)}")
+        narrate(f"ctxctl: removed {visible(gone)}")
 
 
 def _list_sets(run: Run) -> None:
@@ -177,7 +181,7 @@ def _list_sets(run: Run) -> None:
         else:
             run.out.lines([_set_line(found)])
     if not names and not run.json:
-        run.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
+        run.out.lines(["nothing has been learned; `ctxctl learn RECORDING` does it (docs/learn.md)"])
     run.out.flush()
 
 

@@ -175,7 +175,7 @@ def _refuse_thread(thread: str | None, directory: str) -> None:
 
     if thread is not None:
         raise UsageError(
-            "thread-of-several", f"--thread is of one trace, and {directory} holds several",
+            "thread-of-several", f"--thread is a thread of one trace, but {directory} holds several",
             hint="name the file; `ctxctl ls DIR` lists them",
         )  # fmt: skip
 
@@ -225,7 +225,7 @@ def _tell(
     _print(found, choice, form, run, known=known, stale=len(stale), table=table)
     run.out.flush()
     for line in stale:
-        note(f"baseline: {line}: no longer found; --update-baseline takes it out")
+        note(f"baseline: {line}: no longer found; --update-baseline removes it")
     failed = any(finding.severity != "info" for finding in findings)
     return Exit.FINDINGS if failed or (stale and run.settings.strict) else Exit.OK
 

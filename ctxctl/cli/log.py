@@ -27,7 +27,7 @@ def log(
 
     run = begin(options)
     trace, item = trace_and_item(trace, item, run)
-    trace = whole_trace(trace, f"`ctxctl why {{}} {pasted(item)}` tells of one turn")
+    trace = whole_trace(trace, f"`ctxctl why {{}} {pasted(item)}` covers one turn")
     out = run.out
     with reported(trace, run, "replaying") as inspector:
         found = life_by_name(inspector, item, options.thread)

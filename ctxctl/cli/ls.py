@@ -59,7 +59,7 @@ def ls(
 ) -> None:
     """List sessions, newest first: client, project, turns, tokens sent, cost, first prompt.
 
-    The first time a session is listed it is read, which takes a moment; lines appear as they are ready.
+    ctxctl reads each session when it first lists it, which takes a moment; lines appear as they are ready.
     A dot marks live sessions: written to in the last two minutes, or open for writing. In a pipe, each line
     ends with its path.
     """

@@ -147,7 +147,7 @@ def _misused(error: Any, arguments: Sequence[str]) -> int:
         return Exit.USAGE
     known = arguments[: named_words(arguments)]
     path = context.command_path if context is not None else " ".join(["ctxctl", *known])
-    hint = f"`{path} --help` lists what there is"
+    hint = f"`{path} --help` lists commands and options"
     if arguments and not known and context is not None and os.path.exists(arguments[0]):
         from shlex import quote
 

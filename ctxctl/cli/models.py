@@ -55,7 +55,7 @@ def _unknown(name: str, provider: str | None) -> None:
     from ctxctl.tokens.catalogue.find import near_names
 
     alike = near_names(name)
-    hint = f"near: {', '.join(alike)}; or " if alike else ""
+    hint = f"similar names: {', '.join(alike)}; or " if alike else ""
     raise UsageError(
         "unknown-model",
         f"no model called {visible(name[:80])!r} is known",
@@ -82,7 +82,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
         raise UsageError(
             "unknown-provider",
             f"no provider called {visible(provider[:80])!r} is known",
-            hint=f"near: {', '.join(alike)}" if alike else f"makers are {', '.join(MAKERS)}",
+            hint=f"similar names: {', '.join(alike)}" if alike else f"makers are {', '.join(MAKERS)}",
         )
     mine = [find_model(name, own=own) for name in own]
     rows = [row for row in known.rows if (row.provider == provider if provider else row.provider in MAKERS)]

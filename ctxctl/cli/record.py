@@ -111,7 +111,7 @@ def record(
 ) -> None:
     """Record sessions as they happen: run a program through a recording proxy, or receive its events.
 
-    One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
+    Give one of -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
     Secrets are replaced before anything is written. To follow the recording live: ctxctl watch FILE.
     """
     # Once no more files can be opened, what tells of that cannot be imported any more.
@@ -182,16 +182,16 @@ def _check(
 
     if not given and not command:
         raise UsageError(
-            "nothing-to-record", "nothing to record",
+            "nothing-to-record", "there is nothing to record",
             hint="ctxctl record -- COMMAND, or one of --proxy, --otlp, --events, --mcp -- SERVER, --stdin, "
             "--watch DIR",
         )  # fmt: skip
     if len(given) > 1 and set(given) != {"--otlp", "--events"}:
-        why = f"{given[0]} and {given[1]} are two ways of recording"
+        why = f"{given[0]} and {given[1]} cannot be combined"
         raise UsageError(
             "record-modes", why,
             hint="give one, or run ctxctl record twice, each with a trace of its own (--otlp and --events "
-            "go together)",
+            "can be combined)",
         )  # fmt: skip
     mode = given[0] if given else "-- COMMAND"
     if mode == "--mcp" and not command:
@@ -199,9 +199,9 @@ def _check(
             "record-modes", "--mcp needs the server to run", hint="ctxctl record --mcp -- SERVER ARGUMENT..."
         )
     if given and mode != "--mcp" and command:
-        hint = "leave it out, or leave the option out"
+        hint = f"leave out the command, or {mode}"
         if mode == "--proxy":
-            hint = "without --proxy, COMMAND is run behind a proxy of its own"
+            hint = "without --proxy, COMMAND runs behind a proxy of its own"
         raise UsageError("record-modes", f"{mode} runs no command, but `{command[0]}` was given", hint=hint)
     _refuse_beside("--port", port is not None, mode, "--proxy", "--otlp", "--events")
     _refuse_beside("--read-as", format is not None, mode, "--stdin", "--watch")
@@ -218,7 +218,7 @@ def _refuse_beside(name: str, on: bool, mode: str, *modes: str) -> None:
 
     if on and mode not in modes:
         raise UsageError(
-            "record-modes", f"{name} does not go with {mode}", hint=f"it is for {', '.join(modes)}"
+            "record-modes", f"{name} cannot be combined with {mode}", hint=f"it works with {', '.join(modes)}"
         )
 
 
@@ -241,7 +241,9 @@ def _options(
 
     if output in ("-", ""):
         raise UsageError(
-            "output-needed", "a recording is a file, which others read meanwhile", hint="give -o FILE"
+            "output-needed",
+            "a recording must be a file, so that others can read it meanwhile",
+            hint="give -o FILE",
         )
     return made.Options(
         Path(output) if output is not None else made.default_name(), session=session, source=source,
@@ -260,6 +262,6 @@ def _rotation(text: str) -> int | None:
     size = size_of(text)
     if size is None or size < 1 << 10:
         raise UsageError(
-            "bad-size", f"--rotate {text}: not a size", hint="1 KiB at least: 500K, 100M, 2G; or off"
+            "bad-size", f"--rotate {text}: not a size", hint="give at least 1 KiB (500K, 100M, 2G), or off"
         )
     return size

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ctxctl.tokens.catalogue.rates import RateBook
 
 _RANGE = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
-_HINT = "write a turn, for example 3 or -1, or turns from and to, for example 3..5 or -3..-1"
+_HINT = "write a turn, for example 3 or -1, or a range of turns, for example 3..5 or -3..-1"
 
 
 class Place(Protocol):
@@ -212,7 +212,7 @@ def whole_trace(argument: str, hint: str) -> str:
     if place.address is None:
         return place.trace
     raise UsageError(
-        "whole-trace", f"{_unshielded(argument)!r} names a turn, and this looks at whole traces",
+        "whole-trace", f"{_unshielded(argument)!r} names a turn, but this command reads whole traces",
         hint=hint.replace("{}", pasted(_unshielded(argument))),
     )  # fmt: skip
 
@@ -254,8 +254,8 @@ def where_query(text: str | None, *, alone: bool) -> Query | None:
     if not alone:
         raise UsageError(
             "where-and-compare",
-            "--where and --compare do not go together",
-            hint="`ctxctl find` takes --policy, --model and the like: ask both sides one after the other",
+            "--where and --compare cannot be combined",
+            hint="search each side separately: `ctxctl find` takes --policy, --model and the like",
         )
     return query_of(text)
 

@@ -140,7 +140,7 @@ def newest_here(run: Run) -> str:
     if not found or here is None:
         raise UnreadableError(
             "no-session-here",
-            f"no session was recorded in {short_path(here or '.')} or below it, and none is stored in it",
+            f"no session was recorded in {short_path(here or '.')} or below it, or is stored there",
             hint="name a file; `ctxctl ls` lists the sessions of this machine, `ctxctl` alone lets you pick",
         )
     one = found[0]
@@ -167,7 +167,7 @@ def trace_and_item(first: str | None, second: str | None, run: Run) -> tuple[str
         return given_or_newest(first, run), second
     if first is None or first == "-" or first.startswith("@") or _is_trace(first):
         raise UsageError(
-            "no-item", "no item is named" if first is None else f"{first!r} is a trace: no item is named",
+            "no-item", "no item is named" if first is None else f"{first!r} is a trace, but no item is named",
             hint="name it by its id, title, source, or a piece of its text",
         )  # fmt: skip
     return newest_here(run), first

@@ -39,7 +39,7 @@ def sql(
     query: Query = None,
     csv: AsCsv = False,
 ) -> None:
-    """Ask a trace in SQL: its tables are steps, changes, items, stays, texts and bills.
+    """Run an SQL query on a trace. The tables are steps, changes, items, stays, texts and bills.
 
     The query reads a copy of the tables in memory, so it can change nothing.
     """
@@ -50,7 +50,7 @@ def sql(
     from ctxctl.report import jsonout
 
     if csv and options.json:
-        raise UsageError("csv-and-json", "--csv and --json do not go together", hint="give one of them")
+        raise UsageError("csv-and-json", "--csv and --json cannot be combined", hint="give one of them")
     run = begin(options)
     if query is None and trace is not None and _SELECT.match(trace):
         trace, query = None, trace
@@ -104,7 +104,7 @@ def _answer(inspector: Inspector, query: str, run: Run) -> tuple[list[str], list
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
             why = f"it took more than {_SECONDS} seconds" if monotonic() > until else str(error)
             raise UsageError(
-                "bad-sql", f"the query was not answered: {' '.join(why.split())}",
+                "bad-sql", f"the query failed: {' '.join(why.split())}",
                 hint="`ctxctl sql` lists the tables and their columns; only SELECT is possible",
             ) from None  # fmt: skip
 

@@ -63,7 +63,7 @@ def watch(
 
     run = begin(options)
     if place is not None:
-        place = whole_trace(place, "`ctxctl show {}` shows it; --until TURN ends when a turn is over")
+        place = whole_trace(place, "`ctxctl show {}` shows it; --until TURN stops when a turn is over")
     _check(place, run.settings.calibration, idle)
     lines = (
         options.plain
@@ -86,8 +86,8 @@ def _check(place: str | None, calibration: str, idle: float | None) -> None:
 
     if calibration == SESSION:
         raise UsageError(
-            "no-calibration", "a session that is still being written cannot be fitted to",
-            hint="`ctxctl calibrate OLDER… --save` fits to others and keeps it for this one",
+            "no-calibration", "--calibration session needs a finished session",
+            hint="`ctxctl calibrate OLDER… --save` fits to older sessions, for use with this one",
         )  # fmt: skip
 
     if idle is not None and not isfinite(idle):

@@ -270,7 +270,7 @@ class Hooks:
                     left += 1
             except Empty:
                 pass
-            note(f"ctxctl: --exec: still running; {left} more were not begun")
+            note(f"ctxctl: --exec: still running; {left} more were not started")
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:

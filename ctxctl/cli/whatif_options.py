@@ -37,15 +37,13 @@ def replacements(typed: list[str] | None, trace: str) -> tuple[Replacement, ...]
         if not (equals and item and path):
             raise UsageError(
                 "bad-set",
-                f"--set {one[:80]!r} names no item and file",
+                f"--set {one[:80]!r} does not name an item and a file",
                 hint="write ITEM=FILE; the last = separates them",
             )
         if path == "-":
             if stdin:
                 whose = "the trace" if trace == "-" else "another --set"
-                raise UsageError(
-                    "bad-set", f"--set {one[:80]!r}: {whose} is read from standard input already"
-                )
+                raise UsageError("bad-set", f"--set {one[:80]!r}: {whose} already reads standard input")
             stdin = True
         found.append(Replacement(item, _text(path), os.path.basename(path) or path))
     return tuple(found)

@@ -8,7 +8,7 @@ from ctxctl.cli import options as opt
 from ctxctl.cli.parameters import Option
 
 WhatIf = Annotated[
-    bool, Option("--what-if", help="Look for what would keep it in a long session too; takes a while.")
+    bool, Option("--what-if", help="Look for what would keep it in a long session too; this takes a while.")
 ]
 NoWhatIf = Annotated[
     bool,

@@ -132,8 +132,8 @@ def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
     names = ", ".join(map(escaped, mine[:8]))
     thread = place.rpartition("/")[2].removesuffix(":") if given is not None else place.removesuffix(":")
     if not mine:
-        hint = "`ctxctl validate` says what it holds"
-        return UsageError("no-such-frame", "the trace has no step", hint=hint)
+        hint = "`ctxctl validate` checks it"
+        return UsageError("no-such-frame", "the trace has no steps", hint=hint)
     return UsageError("no-such-frame", f"no thread is called {thread!r}", hint=f"there are: {names}")
 
 
@@ -145,6 +145,6 @@ def _counted(number: int, known: list[int], address: str, what: str) -> int:
         return number
     raise UsageError(
         "no-such-frame",
-        f"{address!r}: no such {what}",
+        f"{address!r}: there is no such {what}",
         hint=f"there are {len(known)}, from {known[0]} to {known[-1]}",
     )

@@ -113,7 +113,9 @@ def _selected(inventory: Inventory, typed: str, text: TextOf) -> tuple[str, Item
     names = list(fits)
     if any(fits[name] != fits[names[0]] for name in names[1:]):
         listed = ", ".join(f"{name}:{typed} ({len(fits[name]):,})" for name in names)
-        raise UsageError("bad-drop", f"{_quoted(typed)} fits several things", hint=f"write one of {listed}")
+        raise UsageError(
+            "bad-drop", f"{_quoted(typed)} matches several of these", hint=f"write one of {listed}"
+        )
     return f"{names[0]}:{typed}", fits[names[0]]
 
 
@@ -157,7 +159,7 @@ def _nothing(inventory: Inventory, facet: str | None, value: str) -> UsageError:
         what = f"{_quoted(value)} is not a kind, source, server or item of this trace"
         return UsageError("nothing-dropped", what, hint=_near(value, names) or _HOW)
     has = "is called" if facet == "item" else f"has the {facet}"
-    hint = _near(value, names) or ("" if facet == "item" else f"there is no {facet} in it")
+    hint = _near(value, names) or ("" if facet == "item" else f"the trace has no {facet}")
     return UsageError("nothing-dropped", f"no item of this trace {has} {_quoted(value)}", hint=hint or None)
 
 
@@ -320,11 +322,11 @@ NOT_KNOWN: Final = (
 def edit_notes(edited: Edited) -> Iterator[str]:
     """Yield sentences on what is dropped and set. They may hold names of the trace."""
     if edited.drops:
-        yield "As if never there: " + drops_text(edited) + "."
+        yield f"The replay leaves out {drops_text(edited)}."
     for one in edited.texts:
-        yield f"Another text: {replaced_text(one)}."
+        yield f"The replay has another text for {replaced_text(one)}."
     if edited.given:
-        yield f"Not known: {NOT_KNOWN}."
+        yield f"It is not known {NOT_KNOWN}."
 
 
 def drops_text(edited: Edited) -> str:

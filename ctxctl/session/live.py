@@ -381,7 +381,7 @@ class LiveSession:
             self._feed.close()
         self._feed, self._decided, self._state = None, False, "waiting"
         if before is not None and path is not None and self._inspector is not None:
-            self._drop(Problem(0, 0, "newer-session", f"a newer session is followed: {path.name}"))
+            self._drop(Problem(0, 0, "newer-session", f"now following a newer session: {path.name}"))
         return before is not None
 
     def _recognise(self) -> bool:

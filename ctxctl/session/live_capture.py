@@ -36,7 +36,7 @@ _SETTLE_SECONDS: Final = 0.3
 _TURN_END_SECONDS: Final = 0.5
 """Seconds in which a runtime may still write about a finished turn, such as its bill."""
 ANEW: Final = "replayed-anew"
-LATER: Final = "what came later changes how the first steps are to be read; replayed from the first line"
+LATER: Final = "new lines change the meaning of the first steps; replayed from the first line"
 _COPY: Final = 1 << 20
 _MAX_FILES: Final = 20_000
 _ABOUT = re.compile(rb'"event_type":"ctxctl\.(?:session\.ended|fidelity\.measured)"')
@@ -144,7 +144,7 @@ class CaptureFeed:
         if before is None or known is None or known.format != opened.format:
             why = None
             if known is not None:
-                why = Problem(0, 0, "trace-replaced", "the capture has another format now")
+                why = Problem(0, 0, "trace-replaced", "the capture's format has changed")
             return self._begin(opened, why)
         common = _common(before, made, self._size)
         before.close()
@@ -441,7 +441,7 @@ class NativeFeed:
                 restart, self._source, opened = found.problem, None, None
                 continue
             if self._source is not None and self._source.full:
-                message = "its files were renamed too often to keep them all; begun anew with the last one"
+                message = "its files were renamed too often to keep them all; restarted with the last one"
                 restart, self._source = Problem(0, 0, "trace-rotated", message), None
             if self._source is None:
                 self._source = GrowingSource(self._name, self._path)

@@ -203,7 +203,7 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
 def no_session_error(path: Path | None, searched: str, not_read: Mapping[str, str]) -> UnreadableError:
     """Return the error for a path that never held an event; `not_read`: what was unreadable, and why."""
     if path is None:
-        found = f"no trace and no known capture in {searched}"
+        found = f"there is no trace and no known capture in {searched}"
         if not_read:
             first, why = next(iter(not_read.items()))
             more = f", and {len(not_read) - 1} more" if len(not_read) > 1 else ""
@@ -212,7 +212,7 @@ def no_session_error(path: Path | None, searched: str, not_read: Mapping[str, st
     if not path.exists():
         return UnreadableError("no-such-file", f"nothing to follow appeared: {path}")
     if path.is_dir():
-        return UnreadableError("nothing-known-in-directory", f"{path}: no trace and no known capture")
+        return UnreadableError("nothing-known-in-directory", f"{path} holds no trace and no known capture")
     with open_source(path) as source:
         return no_events(source)
 

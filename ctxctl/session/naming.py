@@ -58,11 +58,13 @@ def _address(argument: str, address: str) -> str:
     if not address:
         raise UsageError(
             "bad-address",
-            f"nothing after the @ in {argument!r}",
+            f"{argument!r} has nothing after the @",
             hint=_HINT,
         )
     if len(address) > _LONGEST:
-        raise UsageError("bad-address", f"an address of {len(address):,} characters", hint=_HINT)
+        raise UsageError(
+            "bad-address", f"the address has {len(address):,} characters, which is too many", hint=_HINT
+        )
     return address
 
 
@@ -85,7 +87,9 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
     if address is not None:
         if turn is not None:
             raise UsageError(
-                "bad-address", f"both an address (@{address}) and --turn {turn}", hint="give one of them"
+                "bad-address",
+                f"the address (@{address}) and --turn {turn} cannot be combined",
+                hint="give one of them",
             )
         return inspector.resolve(
             f"{escaped(thread)}:{address}" if thread is not None and ":" not in address else address
@@ -93,8 +97,6 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
     if turn is None and thread is None:
         rows = inspector.places().spans
         if not rows:
-            raise UsageError(
-                "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
-            )
+            raise UsageError("no-such-frame", "the trace has no steps", hint="`ctxctl validate` checks it")
         return _last_of_main(rows)
     return inspector.resolve(f"{escaped(thread)}:{turn or -1}" if thread is not None else str(turn))

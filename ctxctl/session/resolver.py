@@ -255,7 +255,7 @@ def ambiguous_item(
     )
     more = f"; and {len(found) - _MAX_LISTED:,} more, older ones" if len(found) > _MAX_LISTED else ""
     return UsageError(
-        "ambiguous-item", f"{len(found):,} items fit {name[:200]!r} {answer.how}",
+        "ambiguous-item", f"{len(found):,} items match {name[:200]!r} {answer.how}",
         hint=f"choose one by its number, as in '{name[:60]} #2': {listed}{more}",
     )  # fmt: skip
 
@@ -279,8 +279,8 @@ def no_such_item(answer: NoItem, name: str, where: str = "") -> UsageError:
         listed = ", ".join(one[:200] for one in answer.some[:_MAX_LISTED])
         hint = f"items are, for example: {listed}{', ...' if len(answer.some) > _MAX_LISTED else ''}"
     else:
-        hint = "there is no item"
-    return UsageError("no-such-item", f"no item is called {name[:200]!r}, and none says so", hint=hint)
+        hint = "the trace has no items"
+    return UsageError("no-such-item", f"no item is called {name[:200]!r}, and no text contains it", hint=hint)
 
 
 # Looking ----------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def _manners(name: str, directory: str | None) -> Iterator[_Manner]:
 
     yield "by its title", _titles, same
     yield "by its source", _sources, same
-    yield "by its id, in other letters", _ids, same
+    yield "by its id, in another case", _ids, same
     yield "by the beginning of its id", _ids, lambda text: text.startswith(name)
     if len(name) < _MIN_PART:
         return

@@ -121,7 +121,7 @@ EXEMPT: Final = {
 OF_A_TRACE: Final = tuple(name for name in COMMANDS if name != "import")
 """What can be asked of a native trace; importers have tests of their own (`tests.formats.test_growth`)."""
 _NOTHING: Final = (
-    "first frame of its thread", "was in no frame", "is not worked out", "no whole request in it",
+    "first frame of its thread", "was in no frame", "is not worked out", "holds no complete request",
     "no system prompt, tool or reminder",
 )  # fmt: skip
 """Why `diff`, `log` and `learn` have nothing to tell of some traces; that a what-if came to its bound."""

@@ -193,7 +193,7 @@ async def test_keys_without_effect_say_so() -> None:
         await session.press("j")
         assert "no item under" not in session.text
         await session.press("escape", "G", "right_curly_bracket")
-        assert "no turn of note after this one" in session.text
+        assert "no compaction, cache break, warning or omission after this turn" in session.text
 
 
 async def test_an_item_s_tabs_open_from_the_list_of_turns() -> None:

@@ -218,7 +218,7 @@ async def test_a_newer_session_of_a_directory_is_announced_and_shown(tmp_path: P
         append(folder / "b.jsonl", LINES)
         await until(session, turns_of(LINES, tmp_path))
         assert session.lines[0].split()[0] == "b.jsonl"
-        assert "a newer session is followed" in " ".join(session.text.replace("▌", " ").split())
+        assert "now following a newer session" in " ".join(session.text.replace("▌", " ").split())
         assert session.app.front_address() == f"{folder / 'b.jsonl'}@12"
 
 

@@ -67,7 +67,7 @@ def ask(
 ) -> None:
     """Ask a dataset a question, by its name or in your own SQL. Without a name: list the questions.
 
-    Each answer says how many sessions it covers, and for how much of what it counts the data is missing.
+    Each answer says how many sessions it covers, and how much of the data is missing.
     """
     from ctxctl.cli.run import begin
     from ctxctl.errors import UsageError

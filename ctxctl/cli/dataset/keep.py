@@ -118,7 +118,7 @@ def files(
 
 @opt.takes("dataset", opt.PRINTED)
 def compact(options: opt.CommonOptions, dataset: places.Dataset = None) -> None:
-    """Join small files of a dataset into larger ones; its rows stay what they are."""
+    """Join small files of a dataset into larger ones; its rows do not change."""
     from ctxctl.cli.run import begin
     from ctxctl.dataset import upkeep
 

@@ -392,7 +392,7 @@ def test_names(tmp_path: Path) -> None:
         for name, item_id, how in (
             ("bikes#1", "bikes#1", ()),
             ("bicycles on board", "bikes#1", ("by its title",)),
-            ("PARKING#1", "parking#1", ("by its id, in other letters",)),
+            ("PARKING#1", "parking#1", ("by its id, in another case",)),
             ("park", "parking#1", ("by the beginning of its id",)),
             ("groups and trailers", "bikes#2", ("by a part of its title",)),
             ("five minutes on foot", "parking#1", ("by its text",)),

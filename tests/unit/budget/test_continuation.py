@@ -216,7 +216,7 @@ def test_one_session_goes_on_and_an_address_has_to_be_one(
     path = chat(tmp_path / "run.json", 3)
     code, _, err = said(capsys, "--from", f"{path}@2", "--from", str(path))
     assert code == 2
-    assert "one trace alone" in err
+    assert "only a single trace" in err
     assert said(capsys, "--from", f"{path}@9")[0] == 2
     assert said(capsys, "--from", f"{path}@end")[0] == 2
     assert said(capsys, "--from", f"{tmp_path}/none.json@2")[0] == 3

@@ -123,14 +123,14 @@ def test_settings_may_allow_what_is_unknown(here: Path, capsys: Out) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says", "hint"),
     [
-        ((), "no condition is given", "--max 80%"),
+        ((), "there is no condition to check", "--max 80%"),
         (("--max", "lots"), "--max must be a number of tokens", None),
         (("--max", "80.5%"), "--max must be", None),
         (("--max-growth", "5%"), "--max-growth must be a number of tokens", None),
         (("--max-tool-result", "x"), "--max-tool-result must be a number of tokens", None),
         (("--max-cost", "cheap"), "--max-cost must be an amount of US dollars", None),
         (("--never", "windw>5"), "'windw' is no number", None),
-        (("--no-misses", "--json", "--github"), "do not go together", "one of them"),
+        (("--no-misses", "--json", "--github"), "cannot be combined", "one of them"),
     ],
 )
 def test_wrong_usage(
@@ -284,7 +284,7 @@ def test_a_request_that_several_captures_hold_is_looked_at_once(
     code, out, err = said(capsys, "top", "--no-compaction")
     assert code == 1
     assert out.splitlines()[-1] == "0 conditions hold, 1 fails (6 requests)"
-    assert "6 requests that several captures hold: looked at once" in err
+    assert "several captures share 6 requests; each was looked at once" in err
 
 
 def test_what_a_stranger_wrote_steers_nothing(here: Path, capsys: Out) -> None:

@@ -88,7 +88,7 @@ def test_a_file_of_a_directory_that_is_read_is_not_written_over(
     command: str, capture: Path, tmp_path: Path, capsys: Out
 ) -> None:
     assert run([command, str(tmp_path), "-o", str(capture), "--force"]) == 2
-    assert f"{capture} lies in {tmp_path}, all of which is read" in capsys.readouterr().err
+    assert f"{capture} is in {tmp_path}, and all of that is read" in capsys.readouterr().err
     assert capture.read_bytes() == CAPTURE.read_bytes()
     assert run([command, str(tmp_path), "-o", str(tmp_path / "new.jsonl"), "--force"]) == 0
 
@@ -194,7 +194,7 @@ def test_standard_output_is_not_the_file_that_is_read(command: str, capture: Pat
         ("run.jsonl/out.jsonl", "Not a directory"),
         ("n" * 300, "File name too long"),
         ("/dev/full", "No space left on device"),
-        ("a\0b", "no name of a file"),
+        ("a\0b", "not a file name"),
     ],
 )
 def test_the_message_names_the_file_and_the_cause(

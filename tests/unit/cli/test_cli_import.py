@@ -84,7 +84,7 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path, capsys: Out) -> No
     ("sources", "code", "says"),
     [
         (["gone.jsonl"], 3, "no such file: gone.jsonl"),
-        ([str(ROOT / "tests/golden/traces/window.jsonl")], 3, "none of the known formats"),
+        ([str(ROOT / "tests/golden/traces/window.jsonl")], 3, "is in no known format"),
         ([SESSION, "gone.jsonl"], 3, "no such file"),
         ([SESSION, "--read-as", "nope"], 2, "no format named 'nope'"),
     ],

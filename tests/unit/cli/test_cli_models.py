@@ -34,10 +34,10 @@ def test_json_says_how_sure_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_models_and_providers_have_near_names(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = said(capsys, "gtp-5")
     assert (code, out) == (2, "")
-    assert "near: gpt-5" in err
+    assert "similar names: gpt-5" in err
     code, out, err = said(capsys, "--provider", "opnai")
     assert (code, out) == (2, "")
-    assert "near: openai" in err
+    assert "similar names: openai" in err
 
 
 def test_hostile_names_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:

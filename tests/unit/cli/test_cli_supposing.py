@@ -72,9 +72,9 @@ def test_the_parameters_name_what_is_dropped_and_set(ctxctl: Run, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "slug_says"),
     [
-        (["--set", "system"], "names no item and file"),
-        (["--set", "=x"], "names no item and file"),
-        (["--set", "system="], "names no item and file"),
+        (["--set", "system"], "does not name an item and a file"),
+        (["--set", "=x"], "does not name an item and a file"),
+        (["--set", "system="], "does not name an item and a file"),
         (["--set", "system=/no/such/file"], "no such file"),
         (["--set", "system=."], "is a directory"),
         (["--drop", "kind:nope"], "has the kind 'nope'"),
@@ -109,7 +109,7 @@ def test_standard_input_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (one.text, one.name) == ("né", "-")
     with pytest.raises(UsageError, match="another --set"):
         whatif_options.replacements(["a=-", "b=-"], "trace")
-    with pytest.raises(UsageError, match="the trace is read"):
+    with pytest.raises(UsageError, match="the trace already reads"):
         whatif_options.replacements(["a=-"], "-")
 
 

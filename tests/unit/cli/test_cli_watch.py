@@ -158,7 +158,7 @@ def test_a_newer_session_in_a_directory_that_is_made_later(tmp_path: Path) -> No
     with watching(str(tmp_path), "--plain", "--until", "99") as process:
         until(process, b"one/run.jsonl")
         append(tmp_path / "two" / "deep" / "run.jsonl", WINDOW)
-        until(process, b"a newer session is followed")
+        until(process, b"now following a newer session")
         until(process, b"two/deep/run.jsonl")
 
 

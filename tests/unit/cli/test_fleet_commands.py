@@ -269,12 +269,12 @@ def test_find_looks_once_at_a_request_that_two_captures_hold(resumed: Path, caps
         assert own == [hit[1:] for hit in ids(whole)][copies:]
         (told,) = (line for line in of(lines, "problem") if line["slug"] == "carried-history")
         assert told["source"] == "a-resumed.jsonl"
-        assert told["message"].startswith(f"{copies} requests stand in b-first.jsonl too")
+        assert told["message"].startswith(f"{copies} requests are in b-first.jsonl too")
     assert run(["find", "top", "window > 0", "--count", "--first"]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["top/a-resumed.jsonl: 1", "top/b-first.jsonl: 1"]
-    assert f"{copies} requests that several captures hold: looked at once" in printed.err
-    carried = f"top/a-resumed.jsonl: carried-history: {copies} requests stand in b-first.jsonl too"
+    assert f"several captures share {copies} requests; each was looked at once" in printed.err
+    carried = f"top/a-resumed.jsonl: carried-history: {copies} requests are in b-first.jsonl too"
     assert carried in printed.err
     assert run(["find", "top", "window > 0", "--strict"]) == 1
 
@@ -294,7 +294,7 @@ def test_lint_tells_once_of_a_request_that_two_captures_hold(resumed: Path, caps
     assert of(after, "finding")
     assert of(after, "lint")[0]["steps"] == sums["steps"]
     run(["lint", "top"])
-    assert "that several captures hold: looked at once" in capsys.readouterr().err
+    assert "each was looked at once" in capsys.readouterr().err
 
 
 def test_answers_beyond_what_memory_may_take_are_the_same() -> None:

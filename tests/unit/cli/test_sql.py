@@ -120,7 +120,7 @@ def test_nothing_but_a_query_is_answered(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["sql", str(TRACE), query]) == 2
-    assert "the query was not answered" in capsys.readouterr().err
+    assert "the query failed" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -35,7 +35,7 @@ def lines(capsys: Out) -> list[dict[str, Any]]:
 
 def test_learning_says_what_and_the_list_shows_it(capsys: Out) -> None:
     assert run(["learn"]) == 0
-    assert capsys.readouterr().out.startswith("nothing is learned")
+    assert capsys.readouterr().out.startswith("nothing has been learned")
     assert run(["learn", str(DUMP)]) == 0
     assert "claude-code 2.1.330  " in capsys.readouterr().err
     assert run(["learn", "--json"]) == 0
@@ -43,7 +43,7 @@ def test_learning_says_what_and_the_list_shows_it(capsys: Out) -> None:
     assert (known["client"], known["version"], known["requests"]) == ("claude-code", "2.1.330", 7)
     assert sorted(known["threads"]) == ["agent:general-purpose", "main"]
     assert run(["learn", "--forget", "claude-code@2.1.330"]) == 0
-    assert "forgotten: claude-code 2.1.330" in capsys.readouterr().err
+    assert "removed claude-code 2.1.330" in capsys.readouterr().err
     assert run(["learn", "--json"]) == 0
     assert lines(capsys) == []
 
@@ -159,7 +159,7 @@ def test_a_clients_own_log_teaches_nothing(tmp_path: Path, capsys: Out) -> None:
     assert run(["import", str(LOG), "-o", str(target)]) == 0
     for recording in (LOG, target):
         assert run(["learn", str(recording), "--client", "claude-code", "--version", "2.1.330"]) == 3
-        assert "no whole request in it" in capsys.readouterr().err
+        assert "holds no complete request" in capsys.readouterr().err
 
 
 def test_secrets_in_a_recording_are_not_kept(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_name_of_several_items_lists_them_at_every_door() -> None:
         found = answers(inspector, "quire")
     assert set(found) == set(DOORS)
     assert len(set(found.values())) == 1
-    assert "items fit 'quire'" in found["log"]
+    assert "items match 'quire'" in found["log"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_name_of_several_items_lists_them_at_every_door() -> None:
 def test_the_error_numbers_what_fits(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "items fit 'quire'" in said
+    assert "items match 'quire'" in said
     assert "choose one by its number, as in 'quire #2': 1. " in said
     assert "; 2. " in said
 

@@ -48,7 +48,9 @@ def next_notable(host: Host, by: int) -> None:
     """Go to another turn with something of note."""
     new = navigation.next_notable(host.state, by)
     if new is host.state or new.cursor == host.state.cursor:
-        host.say(f"no turn of note {'after' if by > 0 else 'before'} this one")
+        host.say(
+            f"no compaction, cache break, warning or omission {'after' if by > 0 else 'before'} this turn"
+        )
     host.apply(new)
 
 
