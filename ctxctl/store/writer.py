@@ -152,18 +152,21 @@ class RowWriter:
             text = one.omitted.get((change.item, change.version)) if change.status == "omitted" else None
             row = None if text is None else self._text(text)
             self._put("changes", self.steps, n, change.status, self._item(change), *change_row(change), row)
-        self._copies(step, thread, move)
+        self._copies(step, thread, move, reweighed=told is not None and told.against is not None)
         if turn is not None:
             self._put("turns", self.steps, turn.turn, turn.title, turn_body(turn))
         self.steps += 1
 
-    def _copies(self, step: Step, thread: OpenStays, move: Move) -> None:
-        """Tell of items that have no change and whose copies are others than before."""
-        if not step.ledger.reweighed and step.mode != "append":
+    def _copies(self, step: Step, thread: OpenStays, move: Move, *, reweighed: bool) -> None:
+        """Tell of items that have no change and whose copies are others than before.
+
+        `reweighed`: the frame before was weighed again, which its sum need not tell.
+        """
+        if not reweighed and step.mode != "append":
             return
         changed = {change.item for change in step.changes}
         rows: dict[str, tuple[Any, ...]] = {}
-        if step.ledger.reweighed:
+        if reweighed:
             for placement in thread.placements:
                 if not placement.stale and placement.item not in changed:
                     held = thread.copies[placement.item].tokens

@@ -12,6 +12,7 @@ from ctxctl.cli.main import run
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.step import window_text
 from ctxctl.session import Inspector
+from ctxctl.session.store_rows import lives_of
 from ctxctl.tokens import ranks
 from ctxctl.tokens.calibrate.following import BY_RULE
 from ctxctl.wording import signed
@@ -117,3 +118,19 @@ def test_no_bill_is_told_of_where_there_is_none(
     assert words.count("expected, not billed") == 3
     assert "steps: expected 3" in words
     assert "last bill" not in words
+
+
+def test_items_weighed_again_are_known_by_their_size_where_their_sum_stays(tmp_path: Path) -> None:
+    """One item grows by what another shrinks."""
+    path, texts = tmp_path / "pairs.jsonl", ("self.assertEqual", "für")
+    assert counted("gpt-4", texts) == counted("gpt-4o", texts)
+    lines = []
+    for number, model in enumerate(("gpt-4", "gpt-4o"), 2):
+        messages = [{"role": "user", "content": text} for text in (*texts, "so")[:number]]
+        lines.append(json.dumps({"request": {"model": model, "messages": messages}}))
+    path.write_text("\n".join(lines))
+    with Inspector.open(str(path)) as inspector:
+        frame, lives = inspector.frame(1), lives_of(inspector)
+        assert frame.step.ledger.reweighed == 0
+        held = {lives.entry(number).item: last.held for number, last in lives.frame(1).items()}
+        assert held == {placement.item: placement.tokens for placement in frame.placements}
