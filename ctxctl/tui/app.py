@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -256,8 +257,9 @@ def run(
     )  # fmt: skip
     lines = run_program(app, settings)
     app.loader.stop()
-    for n, line in enumerate(lines):
-        sys.stderr.write(("ctxctl: " if n == 0 else "  ") + visible(line) + "\n")
+    with suppress(OSError):  # of a terminal that is gone
+        for n, line in enumerate(lines):
+            sys.stderr.write(("ctxctl: " if n == 0 else "  ") + visible(line) + "\n")
     _remember(app, where, key)
     return app.return_code or 0
 

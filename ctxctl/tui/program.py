@@ -99,6 +99,10 @@ class Program(Shell):
         self._end_in_error("the terminal's input ended")
 
     def _end_in_error(self, where: str) -> None:
+        if lifecycle.hung_up():  # Textual finds that out by an error, and may do so before we look
+            lifecycle.end_soon(128 + SIGHUP)
+            textual_private.end(self, 128 + SIGHUP)
+            return
         if not self.fault:
             self.farewell.append(f"internal error: {where}")
         self.fault = True
