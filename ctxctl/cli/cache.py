@@ -78,8 +78,8 @@ def cache(
 
 
 _WHAT = {
-    "imports": "captures as traces, with their indexes and steps",
-    "indexes": "indexes, steps and item histories of traces",
+    "imports": "captures as traces, with their indexes and session stores",
+    "indexes": "indexes and session stores of traces",
     "answers": "answers about each capture of a directory",
     "counts": "token counts of texts, by digest",
 }
