@@ -161,7 +161,7 @@ def name(key: str) -> str:
 
 
 _OF_SOMETHING: Final = frozenset(
-    ("move", "turn", "of note", "overview", "steps", "open", "diff", "all", "text", "search")
+    ("move", "turn", "notable", "overview", "steps", "open", "diff", "all", "text", "search")
 )
 """Hints of keys that do nothing in a trace that has no turns."""
 _OF_NOTES: Final = frozenset(("move", "open"))

@@ -97,7 +97,7 @@ def test_what_changes_tells_what_whole_frames_tell(
 ) -> None:
     """Whether what is outside of the largest part is gone through, or told by sums that are kept."""
     named, before = NamedFrame(lambda p: p.kind, set(), Spent()), list[Placement]()
-    with mock.patch.multiple(spending, _WALKED=walked, _EACH=each):
+    with mock.patch.multiple(spending, _MAX_VISITED=walked, _SUM_INTERVAL=each):
         for chosen, billed, beside, told in steps:
             frame = [pool[n] for n in chosen if n < len(pool)]
             delta = delta_of(before, frame)

@@ -36,7 +36,7 @@ WALK: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("turns", ()),
     ("steps", ("l", "j", "j")),
     ("next turn", ("right_square_bracket",)),
-    ("of note", ("right_curly_bracket",)),
+    ("notable", ("right_curly_bracket",)),
     ("changes", ("tab", "j", "j")),
     ("all changes", ("a",)),
     ("item", ("enter",)),

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[3]
 BEGIN = """
 import os, resource, signal, sys, time
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # a shell's background has it ignored
+for number in (signal.SIGQUIT, signal.SIGHUP):  # a shell's background, or nohup, has it ignored
+    signal.signal(number, signal.SIG_DFL)
 """
 EXPORT = """
 from ctxctl.cli.destination import destination; from ctxctl.cli.output import Output

@@ -101,7 +101,7 @@ def test_what_went_is_told() -> None:
     )
     assert [(one.selector, one.items) for one in told.drops] == [("kind:tool_result", 2), ("item:system", 1)]
     assert told.calls == 2
-    assert "Not known" in list(edit_notes(told))[-1]
+    assert "It is not known" in list(edit_notes(told))[-1]
 
 
 def test_a_word_that_is_several_things_is_an_error_that_lists_them() -> None:
