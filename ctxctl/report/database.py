@@ -81,6 +81,7 @@ def _of_bills(
     inspector: Inspector, models: Mapping[str, Any], progress: Progress
 ) -> Iterator[tuple[Any, ...]]:
     from ctxctl.analysis.costs import Costs, step_costs
+    from ctxctl.model.cost_sums import NO_OUTPUT
     from ctxctl.tokens.catalogue.rates import RateBook
 
     costs = Costs(RateBook(dict(models)))
@@ -94,7 +95,8 @@ def _of_bills(
             usage.reported_input, usage.reported_cached, cache.reported_cache_write,
             cache.reported_cache_write_1h, usage.reported_output, usage.reported_reasoning,
             None if money is None else float(money.total),
-            int(step.has_partial_output or bool(cost.not_priced)),
+            int(step.has_partial_output or bool(cost.not_priced) or NO_OUTPUT in cost.assumed),
+            cost.priced.source or None,
         )  # fmt: skip
 
 
@@ -116,7 +118,7 @@ TABLES: Final = {
     "bills": SqlTable(
         "what a provider billed for one request; usd is a lower bound where at_least is 1",
         (*_REQUEST, "provider", "input", "cached", "cache_write", "cache_write_1h", "output", "reasoning",
-         "usd", "at_least"), _of_bills,
+         "usd", "at_least", "prices"), _of_bills,
     ),
 }  # fmt: skip
 """By name."""

@@ -1,8 +1,8 @@
 """A session store as a file in the user's cache: where it is, whether it holds, and how it is written.
 
-A store is written beside its place and put there when it is whole, so that readers never see a part of one.
+A store is written under another name and renamed when it is whole, so readers never see a part of one.
 It ends with a digest of all its bytes.  A store of another trace, of other code or parameters, or one that is
-damaged counts as not there.
+damaged is ignored.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from ctxctl.trace.source import Source
 
 LATELY: Final = 86_400.0
-"""Seconds.  A log that nobody wrote to for so long hardly goes on, and is replayed whole once if it does."""
+"""Seconds.  A log without new lines for so long hardly grows; if it does, it is replayed whole once."""
 MARKED: Final = 512 << 20
-"""Bytes of a trace up to which its replay is marked where it can go on.  A mark grows with the trace: at a
-gigabyte it would take a replay from 94 MB of memory to 216 MB."""
+"""Bytes of the largest trace whose replay gets a mark to continue from.  A mark grows with the trace: at a
+gigabyte a replay would need 216 MB of memory instead of 94 MB."""
 _CHUNK: Final = 1 << 20
 _END: Final = b"ctxctl session store\n"
 _DIGEST: Final = 16

@@ -125,8 +125,8 @@ class OpenStays:
     def place(self, head: int, tail: int) -> list[Stay]:
         """Give a position to the stays between a head and a tail that have none.
 
-        Where there is no room for some, they and all that stand behind them begin anew.  Returns the stays
-        that ended by that.
+        If there is no room for some, these and all stays after them end and begin anew.  Returns the stays
+        that ended.
         """
         stays = self.stays
         at, end = head, len(stays) - tail

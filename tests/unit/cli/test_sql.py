@@ -97,6 +97,18 @@ def test_rows_of_a_kept_store_are_those_of_a_replay(
     assert asked(path, query) == plain
 
 
+def test_a_price_names_its_source_and_a_lower_bound_is_marked(asked: Asked, tmp_path: Path) -> None:
+    rows = asked(TRACE, "SELECT usd, prices, at_least FROM bills")
+    assert {(row["prices"], row["at_least"]) for row in rows} == {("genai-prices", 0)}
+    path = tmp_path / "no-output.jsonl"
+    lines = [json.loads(line) for line in TRACE.read_text().splitlines()]
+    for line in lines:
+        if line["event_type"] == "ctxctl.usage.reported":
+            line["data"].pop("output_tokens", None)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert {row["at_least"] for row in asked(path, "SELECT at_least FROM bills")} == {1}
+
+
 def test_the_tables_are_listed_with_their_columns(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sql", "--json"]) == 0
     listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
